@@ -115,8 +115,8 @@
 //! until the memory that its condition read has changed.
 //!
 //! A **run** is one execution of the body. **Decisions** determine the run: which task steps next, and which value
-//! [`mod@rand`] draws. A **trace** is the list of these decisions. It replays the run without seed or strategy. A run
-//! fails if
+//! [`mod@rand`] draws. A **trace** is the list of these decisions. The trace replays the run without seed or strategy.
+//! A run fails if
 //!
 //! - a task panics, or the body returns an error;
 //! - every remaining task is blocked and none waits for a [time](mod@time): a deadlock;

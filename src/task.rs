@@ -124,7 +124,7 @@ impl Builder {
         Builder::default()
     }
 
-    /// Sets the name, which reports show beside the task's path. It need not be unique.
+    /// Sets the name, which reports show beside the task's path. The name need not be unique.
     #[must_use]
     pub fn name(mut self, name: impl AsRef<str>) -> Builder {
         self.name = Some(name.as_ref().into());

@@ -18,7 +18,8 @@ use crate::failures::{Found, Loaded, PAGE, REPORT};
 use crate::invocation::Invocation;
 use crate::replace::replace;
 
-/// The name of the root element in a file that this command has written. Such a file is replaced.
+/// The name of the root element in a file that this command has written. The command replaces a file with this root
+/// element.
 const OWN: &str = "unpause";
 /// The beginning of the names of properties.
 const PREFIX: &str = "unpause.";

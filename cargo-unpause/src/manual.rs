@@ -1,7 +1,8 @@
 //! The help pages as data: the source of shell completions and `man` pages.
 //!
-//! A page is parsed from the help text of a command, so help, completions and `man` pages share one text. Its layout: a
-//! summary line, the usage, options with two spaces before their text, and lists below a line that ends with a colon.
+//! A page is parsed from the help text of a command, so help, completions and `man` pages share one text. The layout of
+//! the help text: a summary line, the usage, options with two spaces before their text, and lists below a line that
+//! ends with a colon.
 
 use clap::builder::{PossibleValuesParser, ValueHint};
 use clap::{Arg, ArgAction, Command};

@@ -72,7 +72,7 @@ impl Stop {
     }
 }
 
-/// Kills cargo and the processes that it has started. They share a process group.
+/// Kills cargo and the processes that it has started. Cargo and these processes share a process group.
 fn end_group(group: u32) {
     let group = format!("-{group}");
     let _ = Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status();

@@ -350,7 +350,7 @@ fn the_engine_is_compiled_for_the_first_package_and_not_for_the_second() {
     let (exit, output, errors) = run_alone(&folder, &["--lib"], &[("RUST_TEST_THREADS", "0")]);
     assert_eq!(exit, 0, "{output}{errors}");
 
-    // Another profile is another engine. It is not compiled here: the compiler is refused.
+    // Another profile is another engine. The other engine is not compiled here: the compiler is refused.
     let other = [("UNPAUSE_PROFILE_OPT_LEVEL", "none")];
     let (exit, _, errors) = run_alone(&folder, &[], &other);
     assert!(exit == 2 && errors.contains(said), "{errors}");

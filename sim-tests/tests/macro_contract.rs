@@ -9,7 +9,7 @@ use stub::__private::{Attributes, Site};
 #[path = "../../unpause-macros/src/strategies.rs"]
 mod strategies;
 
-/// A stand-in for the library. It records the arguments and runs the body once.
+/// A stand-in for the library. The stub records the arguments and runs the body once.
 mod stub {
     use std::cell::RefCell;
 

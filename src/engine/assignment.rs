@@ -1,8 +1,8 @@
 //! The input of an engine, called an assignment, and the code that fills its report.
 //!
 //! An engine describes its findings in an [`Account`], and [`Assignment::report`] is the only function that fills a
-//! [`Report`]. This function judges conditions over all runs and the proof that a test must give. It also writes the
-//! files beside the trace and closes the results. It does not render the report.
+//! [`Report`]. This function judges conditions over all runs and the proof that a test must give. The function also
+//! writes the files beside the trace and closes the results. The function does not render the report.
 
 use crate::engine::config::{Config, SettingTexts};
 use crate::engine::persistence;
@@ -129,7 +129,7 @@ impl<'a> Assignment<'a> {
     }
 
     /// Returns a note if the time limit ended the test before all seeds had run. Written results have their own note,
-    /// and a search reports its own progress. Neither needs this note.
+    /// and a search reports its own progress. So neither of the two needs this note.
     fn time_was_up(&self, report: &Report) -> Option<String> {
         let samples = report.replayed.is_none() && report.searched.is_none();
         let wanted = self.config.positions();

@@ -45,7 +45,7 @@ use crate::strategy::{Chosen, Numbered, SEARCHES, STRATEGIES};
 const SEEDS: u64 = 1000;
 /// The default maximum number of runs of a search. A search ends by itself, but possibly after years.
 const SEARCH_RUNS: u64 = 1_000_000;
-/// The default number of seeds on real threads. It is small because each run spawns threads.
+/// The default number of seeds on real threads. The number is small because each run spawns threads.
 const SEEDS_REAL: u64 = 100;
 /// The default step limit of a run.
 const STEPS_MAX: u32 = 1_000_000;

@@ -27,7 +27,7 @@ const WIDTH: usize = 79;
 /// True while a test of this process shows its line.
 static SHOWN: AtomicBool = AtomicBool::new(false);
 
-/// The progress line of a test. It is cleared on drop.
+/// The progress line of a test. The line is cleared on drop.
 pub(crate) struct Live<'a> {
     test: &'a str,
     began: Instant,

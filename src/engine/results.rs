@@ -1,12 +1,12 @@
 //! Results of long explorations, as JSON lines. The next run of the test continues from them, and `cargo unpause merge`
 //! merges them with the results of other shards.
 //!
-//! Each test has one file for each shard, `<folder>/<package>/<test>/<k>-of-<n>.jsonl`. Its first line identifies the
-//! exploration, including the hash of the program. Further lines follow about once per second. These lines contain the
-//! positions whose seeds passed, the counts over exactly these runs ([`Tally`]), and the failures. Lines are only
-//! appended, and readers ignore incomplete lines. Therefore a file can be resumed after a killed process or a full
-//! disk. Several processes may write to one file. Each process continues from a position in the file, and readers
-//! select lines that form a contiguous sequence ([`chain`]).
+//! Each test has one file for each shard, `<folder>/<package>/<test>/<k>-of-<n>.jsonl`. The first line of a file
+//! identifies the exploration, including the hash of the program. Further lines follow about once per second. These
+//! lines contain the positions whose seeds passed, the counts over exactly these runs ([`Tally`]), and the failures.
+//! Lines are only appended, and readers ignore incomplete lines. Therefore a file can be resumed after a killed process
+//! or a full disk. Several processes may write to one file. Each process continues from a position in the file, and
+//! readers select lines that form a contiguous sequence ([`chain`]).
 //!
 //! Each further phase of a model has its own file, `<k>-of-<n>-phase-<number>.jsonl`. A search with a certificate keeps
 //! the decisions of its runs beside its results, in `<k>-of-<n>.decisions`.
@@ -75,7 +75,7 @@ pub(crate) fn forget_taken() {
     TAKEN.lock().unwrap_or_else(PoisonError::into_inner).clear();
 }
 
-/// The results of one test and shard. They are discarded unless the settings name a folder.
+/// The results of one test and shard. The results are discarded unless the settings name a folder.
 pub(crate) struct Results {
     log: Option<ResultsLog>,
     /// The result file of a search.
@@ -278,7 +278,7 @@ impl ResultsLedger {
         }
     }
 
-    /// Adds the counts over these positions. They must not overlap positions that were added before.
+    /// Adds the counts over these positions. The positions must not overlap positions that were added before.
     fn add(&mut self, positions: Range<u64>, mut tally: Tally) {
         let Range { mut start, mut end } = positions;
         let before = self.islands.range(..start).next_back();

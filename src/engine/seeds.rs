@@ -1,8 +1,8 @@
 //! The loop over seeds, for both builds.
 //!
-//! The loop distributes the seeds of a shard to threads. It stops at a failure or at the time limit, records passed
-//! seeds in the results, and adds the counts of the threads. It does not run a seed itself: the engine of the build
-//! does.
+//! The loop distributes the seeds of a shard to threads. The loop stops at a failure or at the time limit, records
+//! passed seeds in the results, and adds the counts of the threads. The loop does not run a seed itself: the engine of
+//! the build runs it.
 
 #[allow(dead_code, reason = "the real build has no runs of plain threads")]
 mod helped_seeds;
@@ -25,8 +25,8 @@ use crate::run::untried::Untried;
 use crate::run::{Outcome, Run};
 use crate::strategy::search::Apart;
 
-/// The time during which only the calling thread runs seeds. Then further threads start; starting a thread costs about
-/// a hundredth of this time.
+/// The time during which only the calling thread runs seeds. After this time, further threads start; starting a thread
+/// costs about a hundredth of this time.
 const ALONE: Duration = Duration::from_millis(3);
 
 /// The number of steps after which a thread checks the clock, even if its batch is not finished.
@@ -139,9 +139,9 @@ pub(super) fn unchecked<'a>(
     })
 }
 
-/// Runs the seeds of a shard on up to `jobs` threads. `work` is called once on each thread. It creates the state that
-/// the runs of the thread share, and calls [`SeedQueue::run_each`]. A thread takes up to `batch` seeds at a time and
-/// records them together.
+/// Runs the seeds of a shard on up to `jobs` threads. `work` is called once on each thread. `work` creates the state
+/// that the runs of the thread share, and calls [`SeedQueue::run_each`]. A thread takes up to `batch` seeds at a time
+/// and records them together.
 ///
 /// Threads take seeds in ascending order. A failing seed does not stop lower seeds that are already running, so the
 /// lowest failing seed does not depend on the number of threads.

@@ -1,7 +1,7 @@
 //! The engine of the real build: runs the same bodies on real threads.
 //!
 //! Each seed is one run: tasks start together, and seeded jitter delays them at each operation. A failure is real but
-//! cannot be replayed. Its history and its generated programs are written to files.
+//! cannot be replayed. The history and the generated programs of the failing run are written to files.
 
 mod stress_watch;
 
@@ -83,8 +83,8 @@ fn explore(assignment: &Assignment<'_>, watched: &WatchedRun, body: &dyn TestBod
     }
 }
 
-/// Returns the account of passing runs, with the statistics of this process's runs. They are collected during the runs,
-/// because a run cannot be repeated later.
+/// Returns the account of passing runs, with the statistics of this process's runs. The statistics are collected during
+/// the runs, because a run cannot be repeated later.
 fn passed(assignment: &Assignment<'_>, mut explored: Explored, own: Statistics) -> Account {
     let (wanted, tally) = (assignment.config.statistics, &mut explored.tally);
     if wanted && tally.statistics.is_none() && own.runs < tally.runs {

@@ -1,4 +1,4 @@
-//! Marks of tests in progress. They identify the seed of a run that ends its process.
+//! Marks of tests in progress. The marks identify the seed of a run that ends its process.
 //!
 //! A stack overflow, `abort()` or a failed allocation ends the process immediately, so the process cannot report which
 //! run caused it. Recording each run before it begins would cost more than many runs do. Therefore a test first creates
@@ -9,9 +9,9 @@
 //! names no run, the whole test is executed there for a limited time. If the new process ends, too, its mark names the
 //! run, which is then reported as a failure of its seed. The mark remains, so that the next start does the same.
 //!
-//! A process that is killed from outside leaves its marks, too. Its runs end normally when they are executed alone, so
-//! none of them is reported. Hermetic runners and replays create no marks. Neither do real threads, because their seeds
-//! do not determine a run.
+//! A process that is killed from outside leaves its marks, too. The runs of such a process end normally when they are
+//! executed alone, so none of them is reported. Hermetic runners and replays create no marks. Real threads create no
+//! marks either, because their seeds do not determine a run.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -31,7 +31,7 @@ const LINE: usize = 32;
 /// The marks of this process.
 static MARKS: Mutex<Set<PathBuf>> = Mutex::new(Set::new());
 
-/// The mark of one test. It is removed on drop.
+/// The mark of one test. The mark is removed on drop.
 pub(crate) struct Mark {
     path: PathBuf,
     notes: Option<Arc<RunNotes>>,

@@ -36,7 +36,7 @@ impl Draw {
     }
 }
 
-/// The order in which changes reach the disk. It determines the states that a power failure may leave.
+/// The order in which changes reach the disk. The order determines the states that a power failure may leave.
 ///
 /// ```
 /// use sim::fs::{self, Faults, Rules};
@@ -266,7 +266,7 @@ impl Faults {
     }
 
     /// Makes syncs fail because the disk is full, at most `budget` syncs of each task. File systems with delayed
-    /// allocation (ext4, XFS, Btrfs) notice a full disk only in the sync. Otherwise like
+    /// allocation (ext4, XFS, Btrfs) notice a full disk only in the sync. In other respects, this fault is like
     /// [`sync_errors`](Self::sync_errors); reads show the new data.
     #[must_use]
     pub fn full_at_sync(self, budget: u8) -> Faults {

@@ -48,7 +48,7 @@ pub struct File {
     pub(super) open: Arc<Open>,
     /// Pending calls of the stream traits.
     pub(super) streaming: Streaming,
-    /// The size that was last set with `set_max_buf_size`. It has no effect.
+    /// The size that was last set with `set_max_buf_size`. The size has no effect.
     pub(super) max_buf_size: usize,
 }
 
@@ -446,7 +446,8 @@ impl File {
         })
     }
 
-    /// Returns another `File` for the same open file. Both share the position and the lock. This call is a point.
+    /// Returns another `File` for the same open file. The two `File`s share the position and the lock. This call is a
+    /// point.
     ///
     /// ```
     /// # let report = sim::Runner::new().hermetic().run(async || {

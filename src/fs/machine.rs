@@ -85,7 +85,7 @@ struct State {
 /// A machine, and the number of its life.
 pub(super) type Life = (Arc<Machine>, u64);
 
-/// The effects of an executed call. They are recorded after the call.
+/// The effects of an executed call. The effects are recorded after the call.
 pub(super) struct Effects {
     accesses: Accesses,
     losses: Vec<(Loss, Arc<Wrapped>)>,

@@ -26,7 +26,7 @@ const READ_AT: Op = sees("read_at");
 const WRITE_AT: Op = acts("write_at");
 const FLUSH: Op = acts("flush");
 
-/// A part of a file that is mapped into memory and shared. It has words with the operations of
+/// A part of a file that is mapped into memory and shared. The type has words with the operations of
 /// [`Atomic`](crate::Atomic), and slices.
 ///
 /// A store changes the file at once: reads of the file and other maps see the store, and a map sees all writes to the
@@ -76,8 +76,8 @@ const FLUSH: Op = acts("flush");
 /// The map uses no mapped memory, because that needs `unsafe` code. An operation reads and writes the file in the page
 /// cache. All maps of the file in this process share a mutex, so the operation is atomic among them. Other processes
 /// with a true map of the file see whole words, but for them a read-modify-write operation is not atomic. A flush is a
-/// `sync_data` of the file. This is meant to run the same program unchanged; where speed matters, use a memory-mapping
-/// crate.
+/// `sync_data` of the file. The purpose of this type is to run the same program unchanged; where speed matters, use a
+/// memory-mapping crate.
 #[derive(Clone)]
 pub struct Map {
     pub(super) inner: Arc<Mapped>,
@@ -286,8 +286,8 @@ impl Map {
         })
     }
 
-    /// Takes the place of a request to the kernel to start writing these bytes. It does nothing, because such a request
-    /// makes nothing durable. This call is not a point.
+    /// Takes the place of a request to the kernel to start writing these bytes. The call does nothing, because such a
+    /// request makes nothing durable. This call is not a point.
     ///
     /// # Errors
     /// None.

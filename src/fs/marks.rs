@@ -23,8 +23,8 @@ pub(super) struct Marks {
 
 struct InodeMark {
     mark: Arc<Wrapped>,
-    /// The path under which the inode was created, and the number of earlier inodes under this path. Both replace the
-    /// inode number, which depends on other tasks.
+    /// The path under which the inode was created, and the number of earlier inodes under this path. The path and the
+    /// number replace the inode number, which depends on other tasks.
     made: (PathBuf, u32),
 }
 

@@ -38,10 +38,10 @@
 //! example, [`write`](fn@write) opens, writes and closes, so other tasks may find an empty file. Dropping a file and
 //! [`File::try_lock`] are not points.
 //!
-//! A [`Map`] has words. Their operations are points, like operations on an atomic.
+//! A [`Map`] has words. The operations of words are points, like operations on an atomic.
 //!
-//! A search tries all orders of calls on the same file, but only one order of calls on different files. It tries a
-//! power failure before each call of the node.
+//! A search tries all orders of calls on the same file, but only one order of calls on different files. A search also
+//! tries a power failure before each call of the node.
 //!
 //! # What a death leaves
 //!
@@ -181,7 +181,7 @@ pub fn create_dir_all(path: impl AsRef<Path>) -> impl Future<Output = io::Result
 }
 
 async fn create_dir_all_at(at: At, path: PathBuf, here: Here) -> io::Result<()> {
-    // The loop goes up to the first directory that can be created. It then creates the directories below it.
+    // The loop goes up to the first directory that can be created. The code then creates the directories below it.
     let mut missing = Vec::new();
     let mut next = (!path.as_os_str().is_empty()).then(|| path.clone());
     while let Some(dir) = next.take() {

@@ -71,7 +71,7 @@ impl File {
         }
     }
 
-    /// Sets the buffer size, for code that sets it with tokio. It has no effect, because calls are not split into
+    /// Sets the buffer size, for code that sets it with tokio. The size has no effect, because calls are not split into
     /// pieces.
     pub fn set_max_buf_size(&mut self, max_buf_size: usize) {
         self.max_buf_size = max_buf_size;

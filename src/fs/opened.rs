@@ -1,4 +1,4 @@
-//! Open files, which a [`File`](super::File) and its clones share. Their calls run on the disk of a run or
+//! Open files, which a [`File`](super::File) and its clones share. The calls on the file run on the disk of a run or
 //! through std.
 
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};

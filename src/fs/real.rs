@@ -40,7 +40,7 @@ impl<T> ByIdentity<T> {
     }
 }
 
-/// Returns the lock of a file. It holds only within this process, because the file locks of std need a newer
+/// Returns the lock of a file. The lock holds only within this process, because the file locks of std need a newer
 /// compiler than this crate requires.
 pub(super) fn lock_of(file: &File, here: Here) -> io::Result<Arc<FileLock>> {
     static LOCKS: ByIdentity<FileLock> = ByIdentity::new();

@@ -19,8 +19,9 @@ use crate::seam::atomic::{
 use crate::seam::value::{BitChange, Number, NumberChange};
 use crate::seam::{Here, PlainCall, here};
 
-/// A word of a [`Map`](super::Map): an integer of up to 64 bits in the byte order of the machine. It has the operations
-/// of [`Atomic`](crate::Atomic); each is a point. All operations are sequentially consistent, for every ordering.
+/// A word of a [`Map`](super::Map): an integer of up to 64 bits in the byte order of the machine. The type has the
+/// operations of [`Atomic`](crate::Atomic); each is a point. All operations are sequentially consistent, for every
+/// ordering.
 ///
 /// An operation fails the run with `SIGBUS` if the file ends before the word: see [`Map`](super::Map).
 ///

@@ -1,4 +1,4 @@
-//! The faults of a generated program. They form an additional branch, and its commands are not operations of the
+//! The faults of a generated program. The faults form an additional branch, and its commands are not operations of the
 //! history.
 //!
 //! The commands are drawn after the program's commands and are part of its record, so shrinking

@@ -27,8 +27,8 @@
 //! # Faults of a generated program
 //!
 //! [`Parallel::nemesis`](crate::parallel::Parallel::nemesis) gives a generated program an additional branch that
-//! contains faults as commands. They are drawn, shrunk, written to scripts ([`Fault`]) and shown together with the
-//! other commands, but the model does not see them. All faults end before the suffix of the program.
+//! contains faults as commands. These faults are drawn, shrunk, written to scripts ([`Fault`]) and shown together with
+//! the other commands, but the model does not see them. All faults end before the suffix of the program.
 //!
 //! # Guided victims
 //!

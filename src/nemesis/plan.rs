@@ -193,7 +193,8 @@ fn kind_of(nemesis: &Nemesis, package: usize) -> FaultKind {
 struct Draws<'a> {
     nemesis: &'a Nemesis,
     nodes: usize,
-    /// True for a generated program. Its values are marked, because shrinking keeps them together.
+    /// True for a generated program. The values drawn for a generated program are marked, because shrinking keeps them
+    /// together.
     is_of_program: bool,
 }
 

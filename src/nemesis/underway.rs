@@ -1,4 +1,4 @@
-//! A running nemesis. It starts faults one after the other, and ends them.
+//! A running nemesis. The nemesis starts faults one after the other, and ends them.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Typed links. They carry values from one node to another, for code that does not send bytes.
+//! Typed links. The links carry values from one node to another, for code that does not send bytes.
 
 use std::fmt;
 use std::future::poll_fn;

@@ -12,8 +12,8 @@ pub(super) const SHORT_WRITE: usize = 4;
 const RESET: usize = 5;
 const LOOKUP: usize = 6;
 
-/// Random faults of messages in a run. They add to the faults that a test injects by [`cut`](super::cut()) or by the
-/// death of a node.
+/// Random faults of messages in a run. Random faults add to the faults that a test injects by [`cut`](super::cut()) or
+/// by the death of a node.
 ///
 /// By default there are no faults, except that datagrams overtake each other. Each fault is drawn when a message is
 /// sent, so shrinking removes the faults that a failure does not need. The setting limits how often each task causes

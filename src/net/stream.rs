@@ -110,7 +110,7 @@ pub(crate) struct Stream<T, S = Inbox<T>> {
 }
 
 struct Flight<T> {
-    /// The number of messages that have arrived. It is also the number of the first message in flight.
+    /// The number of messages that have arrived. This number is also the number of the first message in flight.
     arrived: u64,
     /// The messages in flight, in the order of their numbers.
     segments: Queue<Segment<T>>,

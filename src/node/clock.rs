@@ -33,8 +33,8 @@ const DRIFTS: [i64; 3] = [10_000, 1_000_000, 100_000_000];
 /// all timers of the node: `sleep`, `timeout`, `interval`. With a drift of 0.1 the clock is fast, so a timeout of 10 s
 /// ends after 9.1 s of true time. Timers and `Instant`s never jump.
 ///
-/// A new clock shows true time. It keeps running when the node dies. No method of `Clock` is a point. Outside of runs
-/// and in the real build, all clocks are the system clock. They cannot be changed, and count as true.
+/// A new clock shows true time. The clock keeps running when the node dies. No method of `Clock` is a point. Outside of
+/// runs and in the real build, all clocks are the system clock. System clocks cannot be changed, and count as true.
 ///
 /// ```
 /// use sim::node::Shift;
@@ -292,9 +292,9 @@ impl Clock {
         self.change(ClockChange::Correct, &CORRECT, "true again", here);
     }
 
-    /// Draws an error of the clock. In half of the runs the clock stays true. Otherwise it gets an offset of 0, ±10 ms,
-    /// ±500 ms or ±1 h and a drift of 0, ±1e-5, ±1e-3 or ±1e-1. In each draw 0 means no error, so shrinking removes the
-    /// errors that a failure does not need.
+    /// Draws an error of the clock. In half of the runs the clock stays true. In the other half, the clock gets an
+    /// offset of 0, ±10 ms, ±500 ms or ±1 h and a drift of 0, ±1e-5, ±1e-3 or ±1e-1. In each draw 0 means no error, so
+    /// shrinking removes the errors that a failure does not need.
     ///
     /// ```
     /// # let report = sim::Runner::new().hermetic().run(async || {

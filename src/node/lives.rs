@@ -22,9 +22,9 @@ const RESUME: Op = Op::of_kind("resume", Access::Tell, kinds::CHANGE);
 const WIPE: Op = Op::of_kind("wipe", Access::Tell, kinds::CHANGE);
 
 impl Node {
-    /// Ends the process, like `kill -9`. Its tasks take no more steps. Its kernel closes the sockets, and written file
-    /// contents remain. The machine stays on: it refuses connections, and replies with a reset to messages for the dead
-    /// process. Does nothing if the node is already down.
+    /// Ends the process, like `kill -9`. The tasks of the process take no more steps. The kernel closes the sockets of
+    /// the process, and written file contents remain. The machine stays on: it refuses connections, and replies with a
+    /// reset to messages for the dead process. Does nothing if the node is already down.
     ///
     /// This call is not a point. To make it a step of its own in a search, call it in a task that does nothing else. A
     /// node that kills itself ends at its next point.
@@ -44,9 +44,9 @@ impl Node {
         self.end(Death::Killed, here());
     }
 
-    /// Ends the machine by a power failure. Its tasks take no more steps, and its peers are not notified. Written but
-    /// unsynced data may be lost, even if the process was [killed](Self::kill) before. Does nothing if the machine is
-    /// already off.
+    /// Ends the machine by a power failure. The tasks of the machine take no more steps, and its peers are not
+    /// notified. Written but unsynced data may be lost, even if the process was [killed](Self::kill) before. Does
+    /// nothing if the machine is already off.
     ///
     /// This call is not a point. Outside of runs and in the real build, it does the same as [`kill`](Self::kill).
     ///

@@ -66,9 +66,9 @@
 //!
 //! # The dead
 //!
-//! The step that kills a node is the last step of its tasks. Their futures are dropped in this step: children before
-//! their parents, and the newest child of a task first. Their destructors have no effect on nodes: they send, write and
-//! spawn nothing. Memory and locks of the test are released normally.
+//! The step that kills a node is the last step of its tasks. The futures of the tasks are dropped in this step:
+//! children before their parents, and the newest child of a task first. The destructors of the futures have no effect
+//! on nodes: they send, write and spawn nothing. Memory and locks of the test are released normally.
 //!
 //! Outside of runs and in the real build, a node is a group of tasks, which are aborted when the node is killed.
 
@@ -136,7 +136,7 @@ type Main = Box<dyn FnMut() -> BoxFuture<'static, ()> + Send>;
 struct State {
     /// The task group of the process. `None` while the process is dead.
     group: Option<Group>,
-    /// `true` if the machine has power. Its kernel then replies, even without the process.
+    /// `true` if the machine has power. The kernel of the machine then replies, even without the process.
     is_on: bool,
     is_paused: bool,
     /// `true` if data on the disk was destroyed.
@@ -292,7 +292,7 @@ impl Node {
         self.state().group.is_some()
     }
 
-    /// Returns `true` if the machine is on. Its kernel then replies, even if the process is dead.
+    /// Returns `true` if the machine is on. The kernel of the machine then replies, even if the process is dead.
     pub(crate) fn is_on(&self, here: Here) -> bool {
         self.0.mark.last(&LOOK, here);
         self.state().is_on

@@ -12,7 +12,7 @@ pub(crate) struct Name {
     pub(crate) text: &'static str,
     /// The name of the node's clock.
     pub(crate) clock: &'static str,
-    /// A number for the text. It is the same in all runs of the process.
+    /// A number for the text. The number is the same in all runs of the process.
     pub(crate) number: u32,
     /// A hash of the text. Object keys are derived from it, because they must not depend on the
     /// order in which nodes are added.

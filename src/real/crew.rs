@@ -39,7 +39,7 @@ impl<'a> Crew<'a> {
         Crew::default()
     }
 
-    /// Spawns a task that does `work`. It starts at the next wait of the script in [`Crew::drive`].
+    /// Spawns a task that does `work`. The task starts at the next wait of the script in [`Crew::drive`].
     pub(crate) fn lend<W, F>(&self, work: W) -> spawning::Handle<()>
     where
         W: FnOnce() -> F + Send + 'a,

@@ -27,8 +27,8 @@ pub(crate) const SHAKES: bool = cfg!(debug_assertions);
 #[derive(Debug)]
 pub(crate) struct Shaker {
     rng: Rng,
-    /// The generator for random values of the task. It is separate from the disturbance, because the number of points
-    /// in a task depends on time.
+    /// The generator for random values of the task. This generator is separate from the disturbance, because the number
+    /// of points in a task depends on time.
     draws: Rng,
     abort: AbortHandle,
     /// The counter of the points of the task.
@@ -49,8 +49,8 @@ enum Shake {
 }
 
 impl Shaker {
-    /// Returns the disturbance, drawn from `seed`, of the task that `abort` ends. It counts the points of the task in
-    /// `moves`.
+    /// Returns the disturbance, drawn from `seed`, of the task that `abort` ends. The disturbance counts the points of
+    /// the task in `moves`.
     pub(crate) fn new(seed: u64, abort: AbortHandle, moves: Arc<AtomicU64>) -> Shaker {
         let draws = Rng::new(seed ^ DRAWS);
         Shaker { rng: Rng::new(seed), draws, abort, moves, spawned: false, points_left: None }
@@ -208,8 +208,8 @@ pub(crate) fn draw(bound: u64) -> u64 {
     })
 }
 
-/// Returns a random number below `bound`, for the order in which branches are polled. It is seeded in a stress test.
-/// Elsewhere it is from a generator of the thread, because a `select!` in a loop needs a number in each round.
+/// Returns a random number below `bound`, for the order in which branches are polled. The number is seeded in a stress
+/// test. Elsewhere it is from a generator of the thread, because a `select!` in a loop needs a number in each round.
 pub(crate) fn turn(bound: u64) -> u64 {
     thread_local! {
         static TURNS: RefCell<Rng> = RefCell::new(fresh());

@@ -1,4 +1,4 @@
-//! The error of a task that returned no result. It is the same in both builds.
+//! The error of a task that returned no result. The error is the same in both builds.
 
 use std::any::Any;
 use std::fmt;

@@ -1,6 +1,6 @@
 //! The executor on real threads: it runs the tasks of code outside of runs, of stress runs and of the real build.
 //!
-//! The counterpart of this executor is `rt`, which executes simulated runs. Both are below the seam.
+//! The counterpart of this executor is `rt`, which executes simulated runs. This executor and `rt` are below the seam.
 //!
 //! | file | content |
 //! |---|---|

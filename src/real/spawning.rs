@@ -59,7 +59,7 @@ where
     handle
 }
 
-/// Spawns a task that is one call, which may block. It has its own thread, even if the program has set a spawner.
+/// Spawns a task that is one call, which may block. The task has its own thread, even if the program has set a spawner.
 pub(crate) fn spawn_blocking<R: Send + 'static>(
     work: impl FnOnce() -> R + Send + 'static,
 ) -> Handle<R> {
@@ -188,7 +188,7 @@ impl Stopper {
 }
 
 impl<T> Drop for Handle<T> {
-    /// Drops the result, if no call has returned it. Its destructor has the identity of the task.
+    /// Drops the result, if no call has returned it. The destructor of the result has the identity of the task.
     fn drop(&mut self) {
         // After this call the task keeps its result.
         self.result.close();

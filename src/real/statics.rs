@@ -48,7 +48,7 @@ mod own {
         }
 
         /// Calls `act` with the value. For a static, this is the value of this thread's run, or the value outside of
-        /// runs. Both values start as a `copy` of `made`.
+        /// runs. The value of a run and the value outside of runs start as a `copy` of `made`.
         pub(crate) fn with<R>(
             &self,
             made: &S,

@@ -70,7 +70,7 @@ struct Task {
     moves: Arc<AtomicU64>,
 }
 
-/// One task of a stress run. Its drop marks the task as ended.
+/// One task of a stress run. The drop of a member marks the task as ended.
 pub(crate) struct Member {
     pub(super) run: Arc<StressRun>,
     task: TaskId,
@@ -84,7 +84,8 @@ pub(crate) struct Member {
     deadline: OnceLock<Instant>,
 }
 
-/// The payload that unwinds a task whose check failed. This is not a panic of the program, so the hook is not called.
+/// The payload that unwinds a task whose check failed. This unwinding is not a panic of the program, so the hook is not
+/// called.
 struct CheckFailed;
 
 impl std::fmt::Debug for StressRun {

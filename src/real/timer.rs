@@ -1,5 +1,4 @@
-//! Timers on the system clock. They work without a runtime, or use the timers that the program
-//! sets.
+//! Timers on the system clock. The timers work without a runtime, or use the timers that the program sets.
 
 use std::fmt;
 use std::future::Future;
@@ -60,7 +59,7 @@ impl RealTimer {
         RealTimer(AssertUnwindSafe(source))
     }
 
-    /// Returns `Ready` if the deadline has passed. Otherwise the waker is called when it passes.
+    /// Returns `Ready` if the deadline has passed. If the deadline has not passed, the waker is called when it passes.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match &mut *self.0 {
             Source::OfThread(delay) => Pin::new(delay).poll(cx),

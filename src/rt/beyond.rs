@@ -1,7 +1,7 @@
 //! Steps beyond the step limit. A run of plain threads continues there with few points, so that it can terminate.
 //!
-//! A run that does not terminate there either has reached its limit. Its record is cut off at the limit, like the
-//! record of a run that must not continue.
+//! A run that does not terminate there either has reached its limit. The record of such a run is cut off at the limit,
+//! like the record of a run that must not continue.
 
 use super::executor::Executor;
 use super::record::repeated_suffix;

@@ -1,5 +1,4 @@
-//! Texts of runs that live as long as the process, for example the names of nodes. Their number is
-//! small.
+//! Texts of runs that live as long as the process, for example the names of nodes. The number of these texts is small.
 
 use std::sync::{Mutex, PoisonError};
 use unpause_ordered::Set;

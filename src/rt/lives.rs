@@ -2,7 +2,8 @@
 //! test and all other code is outside of lives.
 //!
 //! A task is in the life of its spawner, or in the life that was [entered](World::in_life) at its spawn. Tasks of a
-//! life that has ended take no step. Their futures are dropped at the end of the step, while the state is not borrowed.
+//! life that has ended take no step. The futures of these tasks are dropped at the end of the step, while the state is
+//! not borrowed.
 
 use std::sync::Arc;
 
@@ -30,7 +31,7 @@ pub(super) struct Lives {
     pub(super) rows: Vec<LifeRow>,
     /// The life of the running code, if it differs from the life of the current task.
     entered: Option<Life>,
-    /// Tasks of ended lives whose futures must be dropped. They are dropped from the end of the list.
+    /// Tasks of ended lives whose futures must be dropped. The tasks are dropped from the end of the list.
     pub(super) dying: Vec<TaskId>,
     /// True if objects may be used by several lives.
     pub(super) share: bool,

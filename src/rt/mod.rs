@@ -1,8 +1,8 @@
 //! The runtime of one run: tasks, points, steps.
 //!
-//! [`Worker::run`] executes one run. Its executor lets the strategy choose a task, polls that task up to its next
-//! point, and repeats this until the body of the test has ended or the run has failed. Primitives reach the run through
-//! [`World`]; the executor has no special case for any of them.
+//! [`Worker::run`] executes one run. The executor of the worker lets the strategy choose a task, polls that task up to
+//! its next point, and repeats this until the body of the test has ended or the run has failed. Primitives reach the
+//! run through [`World`]; the executor has no special case for any of them.
 //!
 //! A worker owns the memory of its runs and reuses it. After the first few runs, a run allocates only for its body, and
 //! one box for each task that it spawns.

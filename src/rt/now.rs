@@ -355,8 +355,8 @@ pub(super) fn announced() -> Announced {
     })
 }
 
-/// Clears the announcement and the turn, at the end of a task or of the run. This is needed because a forgotten future
-/// has not retracted its announcement.
+/// Clears the announcement and the turn, at the end of a task or of the run. The announcement must be cleared because a
+/// forgotten future has not retracted it.
 pub(super) fn end() {
     NOW.with(|now| {
         now.mark.set(0);

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The first unused number. 0 is never used.
 static FREE: AtomicU64 = AtomicU64::new(1);
 
-/// The number of values that a worker reserves at a time. Otherwise workers with short bodies would contend for the
-/// counter.
+/// The number of values that a worker reserves at a time. With single values, workers with short bodies would contend
+/// for the counter.
 const AT_ONCE: u64 = 1024;
 
 /// A block of unique numbers, which are only compared for equality.

@@ -102,8 +102,8 @@ impl Object {
         Object { kind, place, name: None, shared, owner, slot, number }
     }
 
-    /// Returns an object for memory outside of this library, first accessed at `place`. Its key, which is not 0, is the
-    /// same in all runs.
+    /// Returns an object for memory outside of this library, first accessed at `place`. The key of the object, which is
+    /// not 0, is the same in all runs.
     #[cfg_attr(not(unpause_native), allow(dead_code))]
     pub(crate) const fn foreign(kind: &'static str, place: Place, key: u64) -> Object {
         let mut object = Object::new(kind, place, false);
@@ -155,7 +155,7 @@ impl Object {
         self.kind
     }
 
-    /// Forgets the rows of the object. Its next use adds it as a new object.
+    /// Forgets the rows of the object. The next use of the object adds it as a new object.
     pub(crate) fn forget(&mut self) {
         *self.slot.get_mut() = 0;
         *self.number.get_mut() = 0;
@@ -280,8 +280,8 @@ impl Objects {
         self.run = run;
     }
 
-    /// Returns the row of `object`. Its first use in the run adds the row. `node` is the life of the node that owns the
-    /// row, if the object has one row per node.
+    /// Returns the row of `object`. The first use of the object in the run adds the row. `node` is the life of the node
+    /// that owns the row, if the object has one row per node.
     #[inline]
     pub(crate) fn find_or_add(
         &mut self,

@@ -5,8 +5,8 @@ use std::any::Any;
 use crate::run::panic_text;
 pub(crate) use crate::run::panics::Panicked;
 
-/// The payload that unwinds a task whose run has already failed. This is not a panic of the
-/// program, so the hook is not called.
+/// The payload that unwinds a task whose run has already failed. This unwinding is not a panic of the program, so the
+/// hook is not called.
 pub(crate) struct Halt;
 
 /// Unwinds the current task. The state of the run already contains its failure.

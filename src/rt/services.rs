@@ -122,8 +122,8 @@ impl World {
         self.signals.world
     }
 
-    /// Returns `true` if `task` has ended. This is recorded as a contact, because the current task uses the result
-    /// without a join.
+    /// Returns `true` if `task` has ended. The answer is recorded as a contact, because the current task uses the
+    /// result without a join.
     pub(crate) fn has_ended(&self, task: TaskId) -> bool {
         let mut state = self.state();
         state.touch(task, Contact::Looked);

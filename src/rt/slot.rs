@@ -12,7 +12,7 @@ pub(crate) struct TaskSlot {
     pub(super) number: u64,
     /// True if the task ended because its future was dropped.
     pub(crate) cancelled: bool,
-    /// The announcements that wait for the end of the task. They belong to its handle and to its task set.
+    /// The announcements that wait for the end of the task. The announcements belong to its handle and to its task set.
     pub(super) joiners: Vec<AnnouncementId>,
     /// The step that dropped the handle; `None` while the handle exists.
     pub(crate) detached: Option<u32>,
@@ -39,8 +39,8 @@ impl TaskSlot {
         self.cancelled = false;
         self.joiners.clear();
         self.detached = None;
-        // This message was sent after the end of its run. It is not dropped, because its destructor might send more
-        // messages.
+        // This message was sent after the end of its run. The message is not dropped, because its destructor might send
+        // more messages.
         std::mem::forget(self.in_flight.take());
         self.gives_panic = false;
         self.objects = 0;
@@ -73,8 +73,8 @@ impl Announcement {
 /// Returns the number of the `nth` child of the task with the number `parent`. Each spawn path has its own number,
 /// which is the same in all runs of a body.
 ///
-/// The number has three digits for each segment of the path, if they fit. Otherwise it is a hash in the upper half of
-/// all numbers.
+/// The number has three digits for each segment of the path, if they fit. If the digits do not fit, the number is a
+/// hash in the upper half of all numbers.
 pub(super) fn child_number(parent: u64, nth: u32) -> u64 {
     const HASHED: u64 = 1 << 63;
     let digits = (nth < 999 && parent < HASHED / 1000).then(|| parent * 1000 + u64::from(nth) + 1);

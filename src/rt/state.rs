@@ -1,7 +1,7 @@
 //! The state of a run: its tasks, the ready set, the pending operations, the events.
 //!
-//! This file contains plain data and its updates. It calls no user code, so a borrow of the state may exist around
-//! every function. Wakers and bodies that must be dropped are returned to the caller.
+//! This file contains plain data and its updates. The file calls no user code, so a borrow of the state may exist
+//! around every function. Wakers and bodies that must be dropped are returned to the caller.
 //!
 //! A task can step if it was woken, was aborted, or has an enabled pending operation: see [`ready`](super::ready).
 
@@ -331,8 +331,8 @@ impl RunState {
         step == self.board.step && (first..self.next_key).contains(&key)
     }
 
-    /// Marks older announcements of the current task that were enabled in its step but not polled. They no longer make
-    /// the task a candidate.
+    /// Marks older announcements of the current task that were enabled in its step but not polled. Such announcements
+    /// no longer make the task a candidate.
     pub(super) fn pass_over(&mut self) {
         let (step, first) = self.fresh;
         let fresh = if step == self.board.step { first..self.next_key } else { 0..0 };

@@ -1,5 +1,5 @@
-//! The transition between two steps. It processes the effect and the announcement of the polled task, updates the ready
-//! set, and records the next chosen task.
+//! The transition between two steps. The transition processes the effect and the announcement of the polled task,
+//! updates the ready set, and records the next chosen task.
 
 use unpause_ordered::sort_by_key;
 

@@ -26,7 +26,7 @@ pub(crate) struct Signals {
     pub(crate) strayed: AtomicU32,
 }
 
-/// The waker of one task. It is created once for each index in the task table, and reused in later runs.
+/// The waker of one task. The waker is created once for each index in the task table, and reused in later runs.
 pub(crate) struct TaskWaker {
     task: TaskId,
     /// Set to false if a copy of the waker outlives its run, because it must not wake a task of the next run.
@@ -66,7 +66,7 @@ pub(crate) struct Seat {
     pub(crate) body: Option<BoxBody>,
 }
 
-/// The seats of one worker, by index in the task table. Their wakers are reused in later runs.
+/// The seats of one worker, by index in the task table. The wakers of the seats are reused in later runs.
 pub(crate) struct Seats {
     signals: Arc<Signals>,
     seats: Vec<Seat>,

@@ -44,7 +44,8 @@ pub(crate) struct RunLimits {
     pub(crate) faults: Faults,
     /// The effect of orders weaker than `SeqCst`.
     pub(crate) weaker: Weaker,
-    /// True if a search enumerates the runs. Their seeds are then only numbers, from which nothing may be derived.
+    /// True if a search enumerates the runs. The seeds of these runs are then only numbers, from which nothing may be
+    /// derived.
     pub(crate) searched: bool,
     /// The differences between the program and the program of the test, if any.
     pub(crate) what_if: Option<Arc<WhatIf>>,
@@ -210,8 +211,8 @@ impl Worker {
         all.extend(self.world.state().record.untried.iter().copied());
     }
 
-    /// Returns `true` if operations of the last run could choose among stores, or if the run detected data races. Then
-    /// the clock of each store counts, also of a store that leaves the value unchanged.
+    /// Returns `true` if operations of the last run could choose among stores, or if the run detected data races. If
+    /// this is true, the clock of each store counts, also of a store that leaves the value unchanged.
     pub(crate) fn counts_stores(&self) -> bool {
         let mut state = self.world.state();
         state.memory.is_on() || state.memory.chooses()

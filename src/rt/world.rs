@@ -1,9 +1,9 @@
 //! The interface between primitives and the current run: values, objects and points.
 //!
-//! A [`World`] is the simulated machine of one worker. It executes one run after another, and primitives reach it
-//! through [`WORLD`]. Its functions borrow the state, do plain work and release the borrow. So no user code (a `Drop`,
-//! a `Clone`, a waker, a strategy that calls primitives) ever runs while the state is borrowed. Locks, tasks and
-//! histories are in `services.rs`.
+//! A [`World`] is the simulated machine of one worker. A world executes one run after another, and primitives reach it
+//! through [`WORLD`]. The functions of a world borrow the state, do plain work and release the borrow. So no user code
+//! (a `Drop`, a `Clone`, a waker, a strategy that calls primitives) ever runs while the state is borrowed. Locks, tasks
+//! and histories are in `services.rs`.
 //!
 //! [`World::choose`] is the only source of nondeterminism.
 
@@ -41,7 +41,8 @@ pub(crate) struct World {
     pub(super) beyond: Cell<Beyond>,
     /// The task whose values the running code drops, if known: see [`as_task`](World::as_task).
     pub(super) acts_as: Cell<Option<TaskId>>,
-    /// True while the running code belongs to no task: a condition is evaluated. Its accesses to cells are no races.
+    /// True while the running code belongs to no task: a condition is evaluated. Accesses of this code to cells are no
+    /// races.
     pub(super) observes: Cell<bool>,
     pub(super) signals: Arc<Signals>,
 }

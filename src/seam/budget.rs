@@ -1,9 +1,9 @@
 //! The cooperative budget of a task: the number of consecutive times that it finds a real lock free before it yields.
 //!
-//! A task that loops over a free lock never waits. Then an executor with one thread could not poll anything else,
-//! neither the task that ends the loop nor a timer. So from time to time, the lock is not ready at once, and its task
-//! is polled again after the other tasks. The thread stores the count, because all executors have threads. (tokio's own
-//! primitives do the same for tokio tasks.)
+//! A task that loops over a free lock never waits. While the task loops, an executor with one thread could not poll
+//! anything else, neither the task that ends the loop nor a timer. So from time to time, the lock is not ready at once,
+//! and its task is polled again after the other tasks. The thread stores the count, because all executors have threads.
+//! (tokio's own primitives do the same for tokio tasks.)
 
 use std::cell::Cell;
 use std::task::{Context, Poll};

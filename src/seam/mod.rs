@@ -67,8 +67,8 @@ pub use crate::real::{Id, JoinError};
 /// Returns `true` for a no-op waker: the caller checks once if the future is ready and does not poll again
 /// (`now_or_never`).
 ///
-/// Such a waker has no data, while a waker that wakes a task needs data to identify it. Its function table cannot be
-/// compared, because each crate, and each codegen unit, may have its own copy of the table of `Waker::noop`.
+/// Such a waker has no data, while a waker that wakes a task needs data to identify it. The function table of a waker
+/// cannot be compared, because each crate, and each codegen unit, may have its own copy of the table of `Waker::noop`.
 #[inline]
 pub(crate) fn wakes_nobody(waker: &Waker) -> bool {
     waker.data().is_null()

@@ -8,7 +8,7 @@ use crate::run::board::Route;
 use crate::run::in_flight::Delivery;
 use crate::run::op::Op;
 
-/// A transport of messages, for example a stream. It keeps the messages in flight, each with a number.
+/// A transport of messages, for example a stream. A transport keeps the messages in flight, each with a number.
 pub(crate) trait Transport: Delivery + 'static {
     type Message;
 
@@ -16,7 +16,7 @@ pub(crate) trait Transport: Delivery + 'static {
     /// [`may_arrive`](Self::may_arrive), and returns its result.
     fn take(&self, message: Self::Message, latch: Option<Latch>) -> (u64, bool);
 
-    /// Returns `true` if a message may arrive now. Otherwise opens `latch` when the message may arrive.
+    /// Returns `true` if a message may arrive now. If the message may not arrive now, opens `latch` when it may arrive.
     fn may_arrive(&self, number: u64, latch: Latch) -> bool;
 
     /// Describes a message in words, for reports. Called only in runs that are shown.

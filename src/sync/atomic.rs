@@ -27,7 +27,7 @@ use crate::seam::{Here, Word, here};
 /// ([`Runner::memory`](crate::Runner::memory)), a load may return any value that its ordering allows. A weak
 /// compare-exchange fails spuriously only with [`Runner::chances`](crate::Runner::chances) `weak`.
 ///
-/// The future of an operation returns its result once. It panics if it is polled again after that.
+/// The future of an operation returns its result once. The future panics if it is polled again after that.
 ///
 /// ```
 /// use sim::{Atomic, Ordering::SeqCst};
@@ -236,8 +236,8 @@ impl<T: Value> Atomic<T> {
 
     /// Replaces the value with the result of `update`. If another task has changed the value meanwhile, this function
     /// tries again, until the exchange succeeds or `update` returns `None`. The operation is a load, then a weak
-    /// compare-exchange for each try. Each of these is a point of its own, and `update` runs between them. Returns the
-    /// last value read: `Ok` if the call replaced it, else `Err`.
+    /// compare-exchange for each try. The load and each compare-exchange are points of their own, and `update` runs
+    /// between them. Returns the last value read: `Ok` if the call replaced it, else `Err`.
     ///
     /// # Panics
     /// If `fetch_order` is `Release` or `AcqRel`, as in std.

@@ -19,8 +19,8 @@ use crate::seam::{Unguarded, here};
 ///
 /// A cell created in a run belongs to that run. A cell in a `static`, created with [`const_new`](Self::const_new),
 /// starts each run with a clone of the initial value (in the real build only with debug assertions). Outside of runs
-/// and in the real build, a std `RwLock` protects the value, because safe Rust cannot share plain memory. It never
-/// blocks: an access panics if it overlaps with another one, unless both only read.
+/// and in the real build, a std `RwLock` protects the value, because safe Rust cannot share plain memory. The lock
+/// never blocks: an access panics if it overlaps with another access, unless both accesses only read.
 ///
 /// ```
 /// use sim::{Atomic, Ordering::{Acquire, Relaxed, Release}, RaceCell, Runner};
@@ -85,7 +85,7 @@ impl<T> RaceCell<T> {
         self
     }
 
-    /// Passes the value to `read`, and returns the result. This is a read.
+    /// Passes the value to `read`, and returns the result. The call is a read.
     ///
     /// # Panics
     /// Within [`with_mut`](Self::with_mut) of the same cell. Outside of runs, also if a write is in progress.
@@ -99,7 +99,7 @@ impl<T> RaceCell<T> {
         self.value.read(here(), read)
     }
 
-    /// Passes the value to `write`, and returns the result. This is a write.
+    /// Passes the value to `write`, and returns the result. The call is a write.
     ///
     /// # Panics
     /// Within another access to the same cell. Outside of runs, also if another access is in progress.
@@ -114,7 +114,7 @@ impl<T> RaceCell<T> {
         self.value.write(here(), write)
     }
 
-    /// Returns a clone of the value. This is a read.
+    /// Returns a clone of the value. The call is a read.
     ///
     /// # Panics
     /// Like [`with`](Self::with).

@@ -14,15 +14,15 @@ use crate::seam::{Spin, here};
 /// one of these objects, the run fails with a deadlock, and the report names the objects.
 ///
 /// The condition is evaluated at once, and then at every change of an object that its last evaluation read, by any
-/// task. It should only read: load atomics, get cells, or try operations that change nothing if they fail (a
-/// compare-exchange, a `try_lock`). It may also do more, for example store, acquire a lock, draw a value or check if a
-/// task has ended, or read no object of this library. Then it is evaluated repeatedly, with a
+/// task. The condition should only read: load atomics, get cells, or try operations that change nothing if they fail (a
+/// compare-exchange, a `try_lock`). The condition may also do more, for example store, acquire a lock, draw a value or
+/// check if a task has ended, or read no object of this library. Such a condition is evaluated repeatedly, with a
 /// [`yield_now`](crate::task::yield_now) in between. Changes of other state, such as a std static, are not detected.
 /// Each operation in the condition is a point: other tasks may step between two loads of the same condition.
 ///
 /// Outside a run and in the real build this function is a loop with pauses: it first spins a few times, then yields the
-/// thread at each iteration. It also yields to other tasks of the same executor. For a long wait, use a primitive that
-/// sleeps.
+/// thread at each iteration. The loop also yields to other tasks of the same executor. For a long wait, use a primitive
+/// that sleeps.
 ///
 /// ```
 /// use std::sync::Arc;

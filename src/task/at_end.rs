@@ -5,10 +5,10 @@ use crate::seam;
 /// Runs `work` at the end of the current task: when its future returns, when the task is aborted, or when its executor
 /// or the end of the run drops the task.
 ///
-/// The work runs once, after the values of the task's future are dropped and before a joining task can continue. It is
-/// a part of the task's last step. Several pieces of work run in reverse order of registration, like the destructors of
-/// local values. The work cannot await. Values of [`task_local!`](macro@crate::task_local) are already dropped. A panic
-/// in the work counts as a panic of the task.
+/// The work runs once, after the values of the task's future are dropped and before a joining task can continue. The
+/// work is a part of the task's last step. Several pieces of work run in reverse order of registration, like the
+/// destructors of local values. The work cannot await. Values of [`task_local!`](macro@crate::task_local) are already
+/// dropped. A panic in the work counts as a panic of the task.
 ///
 /// # Panics
 /// Outside of tasks, which means in a future that another executor polls and this library did not spawn. The body of a

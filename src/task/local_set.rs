@@ -23,7 +23,7 @@ thread_local! {
     static CURRENT: RefCell<Option<Rc<LocalTasks>>> = const { RefCell::new(None) };
 }
 
-/// Spawns a task on the current [`LocalSet`]. Its future need not be `Send`. This call is not a point.
+/// Spawns a task on the current [`LocalSet`]. The future of the task need not be `Send`. This call is not a point.
 ///
 /// # Panics
 /// If there is no current set. A set is current in the future of [`LocalSet::run_until`] and in the tasks of the set.

@@ -6,11 +6,12 @@ use crate::seam::{self, on_carrier};
 /// code that makes a rare case common, for example a buffer of one entry, a delay, or an error that an interface
 /// allows.
 ///
-/// These marks are in the code under test, because only its author, not a simulator, knows the rare cases. They remain
-/// in the code: in the real build the macro is the constant `false`. A test requests them with `#[sim::test(buggify)]`,
-/// [`Runner::buggify`](crate::Runner::buggify) or `SIM_BUGGIFY=1`. Each run switches on a quarter of the places, and at
-/// these places a quarter of the evaluations return `true`. FoundationDB's `BUGGIFY` uses the same scheme (Zhou et al.
-/// 2021). So each run has its own mixture, and no place hides the effect of another place in all runs.
+/// These marks are in the code under test, because only its author, not a simulator, knows the rare cases. The marks
+/// remain in the code: in the real build the macro is the constant `false`. A test requests them with
+/// `#[sim::test(buggify)]`, [`Runner::buggify`](crate::Runner::buggify) or `SIM_BUGGIFY=1`. Each run switches on a
+/// quarter of the places, and at these places a quarter of the evaluations return `true`. FoundationDB's `BUGGIFY` uses
+/// the same scheme (Zhou et al. 2021). So each run has its own mixture, and no place hides the effect of another place
+/// in all runs.
 ///
 /// A place is identified by its file and line, or by a literal name. All uses of one name are switched on together.
 /// Each evaluation is a decision with 0 for `false`, so it is replayed, and shrinking removes unneeded `true` results.

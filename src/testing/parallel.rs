@@ -2,7 +2,7 @@
 //!
 //! A [`Program`] generates commands, a [`Shape`] limits how many run at the same time, and a closure performs one
 //! command on the real object. [`parallel`] combines them into a concurrent test. The program is drawn as decisions of
-//! the run, so a trace contains it and shrinking makes it smaller. Its branches are ordinary tasks.
+//! the run, so a trace contains it and shrinking makes it smaller. The branches of the program are ordinary tasks.
 
 mod actors;
 mod blocking;
@@ -29,12 +29,13 @@ use unpause_check::Budget;
 /// run if the history is not linearizable, or if the checker cannot decide within its budget. A test also fails if no
 /// program in any run has a command, like a [`sometimes!`](macro@crate::sometimes) that never holds.
 ///
-/// `run` performs one command. It may borrow from the body of the test, because it need not be `'static`. Its future
-/// need not be `Send`, because a run has one thread, and on real threads each branch creates its futures on the thread
-/// that polls them. Real threads share the closure, so it must be `Sync`: for example, it may borrow a
+/// `run` performs one command. `run` may borrow from the body of the test, because it need not be `'static`. The future
+/// of `run` need not be `Send`, because a run has one thread, and on real threads each branch creates its futures on
+/// the thread that polls them. Real threads share the closure, so it must be `Sync`: for example, it may borrow a
 /// [`Mutex`](crate::Mutex) or a [`Cell`](crate::Cell) of this library, but not a `RefCell`.
 ///
-/// Await the returned value in the body of the test. It is not `Send`, so it cannot be awaited in a spawned task.
+/// Await the returned value in the body of the test. The returned value is not `Send`, so it cannot be awaited in a
+/// spawned task.
 ///
 /// The current task runs the prefix and the suffix, and each branch has a task of its own. A program is part of the
 /// decisions of its run, so it is replayed with them, and shrunk together with the schedule.
@@ -96,7 +97,7 @@ where
 
 /// Runs a fixed program like [`parallel`] runs a generated program: recorded, checked, and shrunk if it fails.
 ///
-/// `program` is the model. It decides which commands are allowed and resolves results, but it generates nothing.
+/// `program` is the model. The model decides which commands are allowed and resolves results, but it generates nothing.
 ///
 /// # Panics
 /// In the same cases as [`parallel`], and if the model does not allow a command in its place in every order.

@@ -53,12 +53,12 @@ macro_rules! always {
 /// nodes.
 ///
 /// The condition reads objects without points, by [`Atomic::peek`](crate::Atomic::peek),
-/// [`Cell::peek`](crate::Cell::peek) or methods such as [`Node::is_up`](crate::Node::is_up). It is evaluated at the end
-/// of this step, and again after each step that has changed an object that the condition has read. If it reads the
-/// time or a count of messages ([`net::met`](crate::net::met)), it is evaluated after each step. The same applies if it
-/// reads only memory that the run does not track. If it reads objects and untracked memory, it must not depend on the
-/// untracked memory alone. The requirement ends when the returned value is dropped; the condition must hold at this
-/// moment too.
+/// [`Cell::peek`](crate::Cell::peek) or methods such as [`Node::is_up`](crate::Node::is_up). The condition is evaluated
+/// at the end of this step, and again after each step that has changed an object that the condition has read. If it
+/// reads the time or a count of messages ([`net::met`](crate::net::met)), it is evaluated after each step. The same
+/// applies if it reads only memory that the run does not track. If it reads objects and untracked memory, it must not
+/// depend on the untracked memory alone. The requirement ends when the returned value is dropped; the condition must
+/// hold at this moment too.
 ///
 /// In a search, two steps that change objects of the same invariant do not commute, so the search explores each state
 /// between them. The condition must be a function of the objects. With a condition that reads no objects, a search
@@ -110,9 +110,9 @@ pub struct Invariant {
 /// Requires that a condition becomes true within a given time, for example after the last fault of a
 /// [nemesis](mod@crate::nemesis). Returns a future that must be awaited.
 ///
-/// The condition may await, and may read anything. It is evaluated immediately, and then 64 times at equal intervals of
-/// the run's time, the last time at the end of the given time. The time of a run advances only when no task can step,
-/// so a busy system is not late.
+/// The condition may await, and may read anything. The condition is evaluated immediately, and then 64 times at equal
+/// intervals of the run's time, the last time at the end of the given time. The time of a run advances only when no
+/// task can step, so a busy system is not late.
 ///
 /// ```
 /// use sim::{Atomic, Ordering::SeqCst, time::Duration};

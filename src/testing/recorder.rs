@@ -15,9 +15,9 @@
 //!              stamped here: overlaps B   stamped here: after B
 //! ```
 //!
-//! A command of a generated program is stamped when it is first polled. This is never too late, although its effects
-//! before its first access, for example on a channel or an atomic of `std`, may already be visible to other tasks. A
-//! task has a point between two commands, so that a scheduler can run another task's command in between.
+//! A command of a generated program is stamped when it is first polled. The stamp is never too late, although effects
+//! of the command before its first access, for example on a channel or an atomic of `std`, may already be visible to
+//! other tasks. A task has a point between two commands, so that a scheduler can run another task's command in between.
 //!
 //! A call that waits for something outside of this library, for example a message of another crate's channel, is
 //! stamped when it begins to wait. From this moment on, another task may perform the work of the call.
@@ -92,7 +92,7 @@ struct Recorder<M: Model> {
     /// The number of the history in the run that records it.
     number: OnceLock<usize>,
     records: Mutex<Records<M>>,
-    /// The online checker, if any. It is fed while calls are recorded.
+    /// The online checker, if any. The checker is fed while calls are recorded.
     feed: OnceLock<Feed<M>>,
 }
 

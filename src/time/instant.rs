@@ -11,8 +11,8 @@ const NOW: Op = Op::of_kind("now", Access::Peek, clock::READ);
 /// A moment: in a run on the clock of the run, and outside of runs on the system clock.
 ///
 /// In a node, an instant belongs to one life of the node, on the [clock of the node](crate::Node::clock). Instants of
-/// different nodes, or of different lives of a node, are unrelated. They are never equal, and a run that compares or
-/// subtracts them fails. Instants follow the rate of the node's clock, and never jump.
+/// different nodes, or of different lives of a node, are unrelated. Such instants are never equal, and a run that
+/// compares or subtracts them fails. Instants follow the rate of the node's clock, and never jump.
 ///
 /// It has the functions of [`std::time::Instant`], and can be converted from and to it.
 ///

@@ -1,8 +1,8 @@
 //! Time, with the names of tokio: sleeps, timeouts, intervals, and instants.
 //!
-//! In a run, time is virtual. It begins with the run, and work takes no time. Time advances only when no task can step,
-//! and then jumps to the earliest deadline. So a virtual hour costs only the steps that happen in it, and a timeout
-//! never ends a wait that another task could still end. Tasks that are due at the same time step in any order.
+//! In a run, time is virtual. The time begins with the run, and work takes no time. Time advances only when no task can
+//! step, and then jumps to the earliest deadline. So a virtual hour costs only the steps that happen in it, and a
+//! timeout never ends a wait that another task could still end. Tasks that are due at the same time step in any order.
 //!
 //! Outside of runs, and in the real build, time is real time. No runtime is needed, because one thread of the process
 //! wakes the tasks of any executor. [`set_timer()`] replaces this thread by the timers of a runtime.

@@ -10,8 +10,8 @@ use crate::seam;
 /// Chooses the implementation of timers outside of runs. A program can choose it only once. By default, one thread of
 /// the process drives all timers. Timers that already exist are not replaced.
 ///
-/// `make` returns a future that completes after the given time. It is called when a timer is created, first polled or
-/// reset. It is not called in a run, because time is virtual there.
+/// `make` returns a future that completes after the given time. `make` is called when a timer is created, first polled
+/// or reset. `make` is not called in a run, because time is virtual there.
 ///
 /// ```
 /// use sim::time::{Duration, Instant, set_timer, sleep};

@@ -12,8 +12,8 @@ const WALL: Op = Op::of_kind("read_the_wall_clock", Access::Peek, clock::READ);
 /// jump. Outside of runs it is read from the system clock.
 ///
 /// The time of a run begins at the start of the year 2026. Times of several nodes may be compared, like in real
-/// clusters, and the result depends on their clocks. It has the functions of [`std::time::SystemTime`], and can be
-/// converted from and to it.
+/// clusters, and the result depends on their clocks. The type has the functions of [`std::time::SystemTime`], and can
+/// be converted from and to it.
 ///
 /// ```
 /// use sim::node::Shift;

@@ -4,11 +4,11 @@
 //! version that it replaces. So the versions known to have happened form one chain (Gibbons and Korach, *Testing Shared
 //! Memories*, 1997, theorem 4.13). A version is appended when a call returns this version or a version that builds on
 //! it. At this time at the latest, the version has happened, so a pending read may still return the previous version.
-//! Each read then needs one look-up. It compares its version with the last version that was known when the read was
-//! invoked.
+//! Each read then needs one look-up. The look-up compares the version of the read with the last version that was known
+//! when the read was invoked.
 //!
-//! [`Chain`] accepts events one at a time; [`check`] reads all of them from an iterator. Both use the same engine and
-//! give the same verdict. [`Chain::by_key`] has one chain for each object of a store.
+//! [`Chain`] accepts events one at a time; [`check`] reads all of them from an iterator. The two functions use the same
+//! engine and give the same verdict. [`Chain::by_key`] has one chain for each object of a store.
 
 use unpause_ordered::Map;
 mod evidence;

@@ -1,8 +1,8 @@
 //! A value of a recorded history, independent of the file format.
 //!
 //! Files contain values such as `3`, `nil`, `"x 0 0 y"` or `[[:r 2 nil]]`, and a model over [`Datum`] checks them
-//! without conversion. A datum can be compared, ordered and hashed as a whole. It prints in one notation, EDN, whatever
-//! the format of its file. This module does not read files; the package `unpause-histories` does.
+//! without conversion. A datum can be compared, ordered and hashed as a whole. The datum prints in one notation, EDN,
+//! whatever the format of its file. This module does not read files; the package `unpause-histories` does.
 
 use unpause_ordered::{sort, sort_by};
 mod decimal;

@@ -57,7 +57,7 @@ pub struct HistoryRecord {
     pub clients: Vec<String>,
     /// The operations, sorted by time of invocation. A result is `None` if the call has not returned.
     pub operations: Vec<Operation<String, String>>,
-    /// The verdict of a checker, if the history was checked. Its indices refer to `operations`.
+    /// The verdict of a checker, if the history was checked. The indices of the verdict refer to `operations`.
     pub verdict: Option<Verdict>,
     /// The history as JSON lines, which the package `unpause-histories` reads; `None` if the model does not define the
     /// JSON form ([`Model::written`](crate::Model::written)).

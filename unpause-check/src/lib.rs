@@ -3,8 +3,8 @@
 //!
 //! A [`Model`] specifies the behavior of an object with one client at a time. A checker takes a history of concurrent
 //! [`Operation`]s and returns a [`Verdict`]: consistent with a witness, violated with evidence, or unknown because a
-//! budget ran out. Checkers are pure functions. They count configurations, not seconds, so the same history always gets
-//! the same verdict with the same evidence.
+//! budget ran out. Checkers are pure functions. The checkers count configurations, not seconds, so the same history
+//! always gets the same verdict with the same evidence.
 //!
 //! ```
 //! use unpause_check::models::{Register, RegisterOp::{Read, Write}, RegisterRet::{self, Done, Value}};
@@ -37,11 +37,11 @@
 //! | do replicas agree once updates stop? | [`eventual`] | O(n log n) |
 //! | which orders of a few operations are possible? | [`forest()`] | proportional to their number |
 //!
-//! The check of linearizability takes O(n log n) if no value is written twice. Otherwise it is a search, exponential in
-//! the overlap. The module [`models`] contains the models of this crate. A verdict names the engine that
-//! [`linearizable()`] chose. [`picture::history_text`] draws a history. The package `unpause-histories` reads recorded
-//! files (JSON lines, Jepsen's EDN and others), and `cargo unpause check` checks them from the command line. The
-//! package `unpause` records histories of tests and re-exports this crate as `sim::check`.
+//! The check of linearizability takes O(n log n) if no value is written twice. If a value is written twice, the check
+//! is a search, exponential in the overlap. The module [`models`] contains the models of this crate. A verdict names
+//! the engine that [`linearizable()`] chose. [`picture::history_text`] draws a history. The package `unpause-histories`
+//! reads recorded files (JSON lines, Jepsen's EDN and others), and `cargo unpause check` checks them from the command
+//! line. The package `unpause` records histories of tests and re-exports this crate as `sim::check`.
 
 #![forbid(unsafe_code)]
 

@@ -2,7 +2,7 @@
 //! model.
 //!
 //! This file splits a history by key, decides each part, and merges the results. The search in `search.rs` accepts any
-//! [`Model`]. It is exponential in the number of operations that overlap, not in the length of the history.
+//! [`Model`]. The search is exponential in the number of operations that overlap, not in the length of the history.
 
 mod furthest;
 mod ground;
@@ -292,8 +292,8 @@ impl<'a, M: Model> Decider<'a, M> {
         Decider { initial, operations, whole: false, searcher, numbers }
     }
 
-    /// Runs the engine for unique values. It runs on the whole history first, because it needs no split: a set has as
-    /// many parts as elements.
+    /// Runs the engine for unique values. This engine runs on the whole history first, because it needs no split: a set
+    /// has as many parts as elements.
     fn quick(&mut self, events: &[Moment], meter: &mut Meter<'_>) -> Option<PartRuling> {
         let Decider { initial, operations, searcher, numbers, .. } = self;
         quick(*initial, operations, events, searcher, numbers, meter)

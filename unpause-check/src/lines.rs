@@ -1,7 +1,7 @@
 //! The search for an order that keeps the order within each line of operations, for example the operations of each
 //! client.
 //!
-//! The search is depth-first over the position in each line, with a memo of (positions, state). It is the search for
+//! The search is depth-first over the position in each line, with a memo of (positions, state). This is the search for
 //! linearizability under another order relation, without the pruning by real time. Every line is active all the time,
 //! so a key has some bits for each line, and no entry can be dropped. Moves are generated one at a time, so a move that
 //! is never tried costs nothing.
@@ -46,8 +46,8 @@ pub(super) fn implied<'a, M: Model>(
 }
 
 /// Searches for an order that the model accepts, with every stage before the next stage, and each line of a stage in
-/// its order. Operations that never returned are optional. They may be in the last stage only, and in their line only
-/// operations of the same kind may follow them.
+/// its order. Operations that never returned are optional. Such operations may be in the last stage only, and in their
+/// line only operations of the same kind may follow them.
 pub(super) fn decide<M: Model>(
     engine: &str,
     initial: &M,
@@ -139,8 +139,8 @@ struct LineFrame {
     here: LineConfiguration,
     /// The line tried last: the return time of its next operation, and its number. Later lines remain to be tried.
     tried: Option<(u64, u32)>,
-    /// The lines to try next, in reverse order. They are found as a batch, so that the search need not find them one at
-    /// a time.
+    /// The lines to try next, in reverse order. The lines are found as a batch, so that the search need not find them
+    /// one at a time.
     next: Vec<(u64, u32)>,
     /// The possible states after the move on the last line.
     states: Vec<u32>,

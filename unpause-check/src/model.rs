@@ -59,9 +59,9 @@ pub trait Model: Clone + Eq + Hash + Debug {
     }
 
     /// Returns the key of the part of the object that `op` touches, if it touches no other part. Operations with
-    /// different keys must neither change nor observe each other's part. Then a history is linearizable if and only if
-    /// the operations of each key are linearizable (Herlihy and Wing 1990, locality), and checking by key is much
-    /// faster.
+    /// different keys must neither change nor observe each other's part. If this holds, a history is linearizable if
+    /// and only if the operations of each key are linearizable (Herlihy and Wing 1990, locality), and checking by key
+    /// is much faster.
     ///
     /// Returns `None`, the default, if `op` may touch anything; a history with one such operation is checked as a
     /// whole. Each part is checked with this model from the initial state of the whole object. So a [`Key`] that two

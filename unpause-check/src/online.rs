@@ -58,23 +58,23 @@ const POSSIBILITIES: usize = 100_000;
 ///
 /// # Cost
 /// An invocation is one look-up. If the call already took effect in a possibility or only observes, its return costs
-/// one model step for this possibility. Otherwise the return leads to up to `2^w` possibilities for `w` calls in
+/// one model step for this possibility. In other cases, the return leads to up to `2^w` possibilities for `w` calls in
 /// flight. A pending call costs memory for each different result that it could have had since its invocation. A lost
 /// call costs a few bytes until it is known to have taken effect. The last 32 operations of each order are kept for the
 /// evidence.
 ///
 /// A register ([`Model::register_action`]) costs constant time per event, for any number of calls in flight and of lost
 /// calls, as long as its values are unique and no swap fails. (A value is not unique if a call begins to write it while
-/// another call may still read it.) Otherwise an event costs time linear in the number of calls since the oldest
-/// pending call began. For a failed swap, it may also be linear in the number of lost swaps. An event costs more if it
-/// shows that an earlier read saw a different write of the same value than assumed: a search then reassigns writes to
-/// reads. In both cases the register counts as one possibility. Its memory grows with the lost writes whose values were
-/// never read, and with the calls since the oldest pending call began.
+/// another call may still read it.) If a value is not unique, an event costs time linear in the number of calls since
+/// the oldest pending call began. For a failed swap, it may also be linear in the number of lost swaps. An event costs
+/// more if it shows that an earlier read saw a different write of the same value than assumed: a search then reassigns
+/// writes to reads. In both cases the register counts as one possibility. The register's memory grows with the lost
+/// writes whose values were never read, and with the calls since the oldest pending call began.
 ///
-/// The search is exact. It ends as [`OnlineStatus::Unknown`] after eight times [`limit`](Self::limit) attempts at one
-/// event. It can also end as unknown on a long stream with few values and many lost calls, because the checker keeps
-/// choices open only for about the last hundred calls. This happens if an older choice between lost writes turns out to
-/// matter.
+/// The search is exact. The search ends as [`OnlineStatus::Unknown`] after eight times [`limit`](Self::limit) attempts
+/// at one event. The search can also end as unknown on a long stream with few values and many lost calls, because the
+/// checker keeps choices open only for about the last hundred calls. The search ends so if an older choice between lost
+/// writes turns out to matter.
 ///
 /// ```
 /// use unpause_check::models::{Register, RegisterOp::*, RegisterRet::*};
@@ -171,9 +171,9 @@ impl<M: Model> Online<M> {
 
     /// Sets the limit on possibilities; 100,000 by default. A part is a key if the object is checked by key, otherwise
     /// the whole object. The checker gives up with [`OnlineStatus::Unknown`] if a part exceeds this limit after an
-    /// event or from one chunk of 64 possibilities. It also gives up if one event needs more than eight times as many
-    /// attempts to place a pending or lost call. So an event costs at most about a million model steps, regardless of
-    /// the number of lost calls.
+    /// event or from one chunk of 64 possibilities. The checker also gives up if one event needs more than eight times
+    /// as many attempts to place a pending or lost call. So an event costs at most about a million model steps,
+    /// regardless of the number of lost calls.
     ///
     /// ```
     /// use unpause_check::models::{Queue, QueueOp::*, QueueRet::*};

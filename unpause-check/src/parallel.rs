@@ -1,4 +1,5 @@
-//! Runs independent pieces of one check on several threads. This is the only file below the runner that spawns threads.
+//! Runs independent pieces of one check on several threads. Of all files below the runner, only this file spawns
+//! threads.
 //!
 //! A check in a run is single-threaded like the run. Several threads run only if a caller requests them. The result
 //! does not depend on this number, because pieces share nothing, and the results after the first final piece are

@@ -9,13 +9,13 @@ use crate::history::Operation;
 use crate::verdict::Verdict;
 
 /// Checks that `operations` are quiescently consistent. Some order of them must start in `initial` and give the results
-/// that the clients received. It must have `a` before `b` if there is a moment of rest between the return of `a` and
-/// the invocation of `b`. At a moment of rest every earlier invocation has returned (Herlihy and Shavit, *The Art of
-/// Multiprocessor Programming*, 3.3; Derrick et al. 2014). Between two moments of rest any order is allowed, even the
-/// reversed order of a client's operations, because the clients do not matter.
+/// that the clients received. In this order, `a` must come before `b` if there is a moment of rest between the return
+/// of `a` and the invocation of `b`. At a moment of rest every earlier invocation has returned (Herlihy and Shavit,
+/// *The Art of Multiprocessor Programming*, 3.3; Derrick et al. 2014). Between two moments of rest any order is
+/// allowed, even the reversed order of a client's operations, because the clients do not matter.
 ///
-/// An operation that never returned stays pending forever, so there is no moment of rest after its invocation. It may
-/// take effect anywhere after the last moment of rest before its invocation, or never.
+/// An operation that never returned stays pending forever, so there is no moment of rest after its invocation. The
+/// operation may take effect anywhere after the last moment of rest before its invocation, or never.
 ///
 /// Quiescent consistency is weaker than linearizability ([`linearizable`](super::linearizable())), and neither weaker
 /// nor stronger than sequential consistency ([`sequential`](super::sequential())). Counters, pools and relaxed queues

@@ -108,8 +108,9 @@ impl fmt::Display for Guarantee {
 
 /// Checks that all `guarantees` hold at once, for some order of the versions of each key.
 ///
-/// `versions` is the known part of that order: for each key, values in version order. It is empty if no order is known.
-/// A write that never returned may have taken effect, but it does not constrain the later calls of its client.
+/// `versions` is the known part of that order: for each key, values in version order. `versions` is empty if no order
+/// is known. A write that never returned may have taken effect, but it does not constrain the later calls of its
+/// client.
 ///
 /// Consistent: [`Witness::order`] has all writes, with the writes of each key in a possible version order. Violated: a
 /// cycle, named after the guarantees in it, with the two calls of one client for each edge, or a read of a value that

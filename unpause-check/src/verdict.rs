@@ -23,7 +23,7 @@ pub enum Verdict {
     Consistent(Witness),
     /// The history does not satisfy the condition; the evidence shows why.
     Violated(Box<Evidence>),
-    /// The budget ran out before the check was decided. Neither a pass nor a failure.
+    /// The budget ran out before the check was decided. This verdict is neither a pass nor a failure.
     Unknown(Exhausted),
 }
 

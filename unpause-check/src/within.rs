@@ -1,7 +1,7 @@
 //! Linearizability by a partial order: an order of all operations must respect only some pairs of real time.
 //!
-//! A depth-first search over the sets of operations already ordered, with the state after them. It visits each pair of
-//! a set and a state once. An operation that only observes is ordered as soon as it fits.
+//! A depth-first search over the sets of operations already ordered, with the state after them. The search visits each
+//! pair of a set and a state once. An operation that only observes is ordered as soon as it fits.
 
 use super::hash::Table;
 use super::limits::{Budget, Malformed, Meter};
@@ -15,9 +15,9 @@ use unpause_ordered::{Map, sort_by_key};
 const ENGINE: &str = "search by precedence";
 
 /// Checks like [`linearizable`](super::linearizable()), but for a weaker order than real time. `precedes` receives two
-/// indices, of operations of which the first returned before the invocation of the second. It returns `true` if the
-/// first operation must come first, and must be transitive. It is not called for two operations of one client, which
-/// keep their order.
+/// indices, of operations of which the first returned before the invocation of the second. `precedes` returns `true` if
+/// the first operation must come first, and must be transitive. `precedes` is not called for two operations of one
+/// client, which keep their order.
 ///
 /// This is linearizability under weak memory, if `precedes` is happens-before (Batty, Dodds and Gotsman 2013): a client
 /// may miss the effects of an operation that does not happen before its own. With [`Model::partition`], the operations

@@ -76,8 +76,8 @@ fn a_search_that_is_stopped_says_nothing_wrong() {
 
 #[test]
 fn cycles_that_were_not_looked_for_to_the_end_are_no_pass() {
-    // Each pair of transactions read before the other wrote. This is a write skew in many places, and around one large
-    // cycle.
+    // Each pair of transactions read before the other wrote. Together, they are a write skew in many places, and around
+    // one large cycle.
     let count = 3000u64;
     let transaction = |n: u64| Operation {
         client: n as u32,

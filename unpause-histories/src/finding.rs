@@ -78,9 +78,10 @@ impl Default for Naming {
     }
 }
 
-/// The number of operations before and after the misfit that get a text. This is more than a picture shows.
+/// The number of operations before and after the misfit that get a text. The two numbers are larger than a picture
+/// needs.
 const AROUND: (usize, usize) = (48, 16);
-/// The number of operations at the end of an order that get a text. This is more than a sentence names.
+/// The number of operations at the end of an order that get a text. The number is larger than a sentence needs.
 const ORDER_END: usize = 8;
 /// The maximum number of operations in the list of lines.
 const LINES_MAX: usize = 12;

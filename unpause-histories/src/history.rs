@@ -185,8 +185,8 @@ fn convert<M: RegisteredModel, O, F: FnOnce(RecordedOp<M>) -> O>(
     Ok(converted)
 }
 
-/// Returns `true` if an answer means that the call with this value is done: nil, `true` or `ok`. It does not mean this
-/// if the value is of the same kind, because the answer may then be the value of another call.
+/// Returns `true` if an answer means that the call with this value is done: nil, `true` or `ok`. The answer does not
+/// mean this if the value is of the same kind, because the answer may then be the value of another call.
 pub(crate) fn is_done(told: &Datum, value: &Datum) -> bool {
     match told {
         Datum::Nil => true,

@@ -180,7 +180,7 @@ pub fn check_condition(
     Ok(Checked { path: path.to_owned(), finding })
 }
 
-/// A checked file. Its `Display` text is the verdict with its evidence.
+/// A checked file. The `Display` text of a checked file is the verdict with its evidence.
 #[derive(Clone, Debug)]
 pub struct Checked {
     /// The file.

@@ -39,8 +39,8 @@ pub enum Callers {
     /// The file has no processes, so each call gets its own process. The order of the calls of a process is unknown, so
     /// conditions on that order cannot be checked.
     Unnamed {
-        /// The first answer that could belong to two open calls. It was matched with the earlier call, so times are not
-        /// reliable, and no condition on real time can be checked.
+        /// The first answer that could belong to two open calls. The answer was matched with the earlier call, so times
+        /// are not reliable, and no condition on real time can be checked.
         ambiguous: Option<FilePlace>,
     },
 }

@@ -310,8 +310,8 @@ proptest! {
         let event = format!("{{\"process\":0,\"type\":\"invoke\",\"f\":\"x\",\"value\":{text}}}");
         let ours = read(event.as_bytes(), format_named("json").unwrap());
         let others: Result<serde_json::Value, _> = serde_json::from_str(&event);
-        // If a key occurs twice, other readers take the last value. They also refuse numbers beyond the range of
-        // floats.
+        // If a key occurs twice, other readers take the last value. Other readers also refuse numbers beyond the range
+        // of floats.
         let stricter = |message: &str| message.contains("twice") || message.contains("event");
         match (&ours, &others) {
             (Err(problem), Ok(_)) => prop_assert!(stricter(&problem.message), "{} {}", event, problem),

@@ -12,8 +12,8 @@ pub(crate) struct Function {
     pub(crate) attributes: Vec<Attribute>,
     pub(crate) visibility: Visibility,
     pub(crate) signature: Signature,
-    /// The body with its braces. It is not parsed, so that the compiler reports errors in the body, and a large body
-    /// costs no time here.
+    /// The body with its braces. The body is not parsed, so that the compiler reports errors in the body, and a large
+    /// body costs no time here.
     pub(crate) body: Group,
 }
 

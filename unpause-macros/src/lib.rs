@@ -22,8 +22,8 @@ use proc_macro::TokenStream;
 
 /// Turns an `async fn` into a test. The test explores interleavings of the function under a scheduler.
 ///
-/// The body runs once per seed, from the start, and no state is kept between runs. It is an ordinary `async` body:
-/// `return`, `?` and a return type `Result<(), E>` work.
+/// The body runs once per seed, from the start, and no state is kept between runs. The body is an ordinary `async`
+/// body: `return`, `?` and a return type `Result<(), E>` work.
 ///
 /// # Arguments
 ///
@@ -71,8 +71,9 @@ use proc_macro::TokenStream;
 /// # Errors
 ///
 /// A wrong argument is a compile error at the argument. A function cannot be a test if it is not `async`, if it is
-/// generic, `const`, `unsafe`, `extern` or already a test, or if it has arguments or `self`. This is a compile error at
-/// the word that causes it. All errors of one test are shown at once, and its body is still type-checked.
+/// generic, `const`, `unsafe`, `extern` or already a test, or if it has arguments or `self`. Such a function causes a
+/// compile error at the word that makes it unsuitable. All errors of one test are shown at once, and its body is still
+/// type-checked.
 ///
 /// # Examples
 ///

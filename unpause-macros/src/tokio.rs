@@ -8,8 +8,8 @@ use syn::{Error, LitBool, LitInt, LitStr};
 
 use crate::expand;
 
-/// The number of seeds of a test without seeds. It is small, because a suite written for tokio has many tests, and
-/// expects one run of each test.
+/// The number of seeds of a test without seeds. The number is small, because a suite written for tokio has many tests,
+/// and expects one run of each test.
 const SEEDS: u64 = 100;
 
 /// Arguments that select the runs of a test.

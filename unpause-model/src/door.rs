@@ -55,7 +55,8 @@ pub fn is_stepped() -> bool {
     open().is_some()
 }
 
-/// Fails the run with the last panic of the current thread, if the engine steps this thread. Otherwise does nothing.
+/// Fails the run with the last panic of the current thread, if the engine steps this thread. On other threads, does
+/// nothing.
 pub fn fail() {
     if let Some(door) = open() {
         // SAFETY: this is a function of the engine that any thread of a run may call.
@@ -70,8 +71,8 @@ pub fn may_be_old() -> bool {
     open().is_some_and(|door| unsafe { (door.may_be_old)() })
 }
 
-/// Drops the thread-locals of the current thread now, if the engine steps this thread. Otherwise they are dropped at
-/// the end of the thread.
+/// Drops the thread-locals of the current thread now, if the engine steps this thread. On other threads, the
+/// thread-locals are dropped at the end of the thread.
 pub fn end_locals() {
     if let Some(door) = open() {
         // SAFETY: this is a function of the engine that any thread of a run may call.

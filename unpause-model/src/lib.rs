@@ -1,8 +1,8 @@
 //! Models: a test passes a closure, which is run many times, each time under another schedule.
 //!
-//! This is the base of crates that provide the names of other tools, such as `unpause-loom`. It has no dependencies:
-//! `cargo unpause test --any` links the program with the engine, which registers itself here. Without that command, a
-//! model runs several times on real threads, and prints a note once.
+//! This is the base of crates that provide the names of other tools, such as `unpause-loom`. The crate has no
+//! dependencies: `cargo unpause test --any` links the program with the engine, which registers itself here. Without
+//! that command, a model runs several times on real threads, and prints a note once.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -3,11 +3,11 @@
 //! For each pair of types in a [`BTreeMap`](std::collections::BTreeMap), the compiler generates another B-tree of some
 //! fifty functions. For each closure in a call of [`sort_by`](slice::sort_by), it generates another sort. In a library
 //! with a hundred of both, they take half of the compile time, also for users who test with the library. Here, searches
-//! and sorts are compiled only once per crate. They work on positions, and call a closure behind a reference to compare
-//! elements. They are `#[inline]`, so that each crate optimizes them at its own level.
+//! and sorts are compiled only once per crate. Searches and sorts work on positions, and call a closure behind a
+//! reference to compare elements. They are `#[inline]`, so that each crate optimizes them at its own level.
 //!
-//! This crate has no dependencies. It is a part of [unpause](https://docs.rs/unpause), and its items may change in any
-//! version.
+//! This crate has no dependencies. The crate is a part of [unpause](https://docs.rs/unpause), and its items may change
+//! in any version.
 
 #![forbid(unsafe_code)]
 

@@ -68,8 +68,8 @@ struct Asked {
 /// The maximum number of runs executed at a time.
 const BATCH: usize = 1 << 14;
 
-/// Verifies a set of runs. This costs about ten runs of the program per run of the set, and memory for one number per
-/// run.
+/// Verifies a set of runs. The verification costs about ten runs of the program per run of the set, and memory for one
+/// number per run.
 ///
 /// # Errors
 /// Returns the first [`Gap`].

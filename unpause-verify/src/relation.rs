@@ -1,8 +1,8 @@
 //! The declared relation: pairs of effects that must not be swapped.
 //!
-//! Each kind of operation declares two sets of kinds of the same object. It conflicts with the kinds in the first set,
-//! and may change the guards of the kinds in the second set. The program declares these sets, and this module derives
-//! the relation.
+//! Each kind of operation declares two sets of kinds of the same object. The kind conflicts with the kinds in the first
+//! set, and may change the guards of the kinds in the second set. The program declares these sets, and this module
+//! derives the relation.
 
 /// A kind of operation on one object, as declared by the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::part::{self, Part, Word, Wrong, objects};
 use super::words;
 
-/// The version of these formats. It changes if a reader of the old format would misread the new format.
+/// The version of these formats. The version changes if a reader of the old format would misread the new format.
 pub const ANSWERS: u64 = 1;
 
 objects! {

@@ -31,8 +31,8 @@ impl Document {
 const DECISIVE_MAX: usize = 3;
 
 impl Interruption {
-    /// Returns the decisive events of other tasks. In a report of an earlier version, these are unknown. Then the first
-    /// events of other tasks in the region are returned.
+    /// Returns the decisive events of other tasks. A report of an earlier version does not contain them. For such a
+    /// report, the function returns the first events of other tasks in the region.
     pub fn decisive_events<'a>(&'a self, run: &'a Run) -> impl Iterator<Item = &'a Event> {
         let is_known = self.decisive.0.is_some();
         let numbers = self.decisive.0.as_ref().unwrap_or(&self.between);

@@ -11,7 +11,7 @@ use super::verbs::{VERBS, Verb};
 use crate::Usage;
 use crate::rerun::Stop;
 
-/// The supported protocol versions, newest first. They do not differ in the part for tools.
+/// The supported protocol versions, newest first. The versions do not differ in the part for tools.
 const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 
 /// The JSON-RPC error codes.

@@ -42,7 +42,7 @@ pub(super) fn test(arguments: &Arguments, stop: &Stop) -> Result<Json, Usage> {
 fn results(invocation: &Invocation, ended: Ended) -> Json {
     let (failed, mut passed): (Vec<_>, Vec<_>) =
         ended.reports.iter().partition(|report| report.finding.is_some());
-    // A test of several searches has a report for each. It passes only if all pass.
+    // A test of several searches has a report for each. The test passes only if all searches pass.
     let has_failed = |test: &&Document| {
         failed.iter().any(|other| (&other.test, &other.package) == (&test.test, &test.package))
     };
@@ -58,8 +58,7 @@ fn results(invocation: &Invocation, ended: Ended) -> Json {
         })
     };
     let bad = |report: &&Document| failed_test(report);
-    // Tests that do not use the library write no report. Their failures are visible only in the
-    // output.
+    // Tests that do not use the library write no report. The failures of such tests are visible only in the output.
     let is_unexplained = ended.code != Some(0) && failed.is_empty();
     json!({
         "command": invocation.text(),

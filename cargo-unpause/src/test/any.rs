@@ -305,7 +305,8 @@ fn values<'a>(words: &[&'a str], long: &str, short: Option<&str>) -> Vec<&'a str
 fn is_meant(specification: &str, name: &str) -> bool {
     let (url, rest) = specification.split_once('#').unwrap_or((specification, ""));
     let is_url = url.contains("://");
-    // A fragment is a name with a version, or only a version. Then the last part of the path is the name.
+    // A fragment is a name with a version, or only a version. If the fragment is only a version, the last part of the
+    // path is the name.
     let is_name = is_url && rest.starts_with(|c: char| !c.is_ascii_digit());
     let path = url.split('?').next().unwrap_or_default().trim_end_matches('/');
     let own = match (is_url, is_name) {

@@ -18,8 +18,8 @@ use crate::usage::Usage;
 /// The environment variable that names another folder.
 pub(super) const VARIABLE: &str = "UNPAUSE_CACHE";
 
-/// The file that lists the other files of an entry, one line with length, hash and name per file. Its modification time
-/// is the time of the last use.
+/// The file that lists the other files of an entry, one line with length, hash and name per file. The modification time
+/// of the file is the time of the last use of the entry.
 const CONTENTS: &str = "contents";
 
 /// The time after which an unused entry is removed.

@@ -55,7 +55,7 @@ const CONFLICTS: &[Conflict] = &[
     },
 ];
 
-/// Linker arguments that do not apply. They have no opposite, so they are removed.
+/// Linker arguments that do not apply. These arguments have no opposite, so they are removed.
 const LINKED: &[(&str, &str)] = &[
     ("-s", STRIPPED),
     ("--strip-all", STRIPPED),

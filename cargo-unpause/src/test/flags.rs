@@ -3,10 +3,10 @@
 use std::ffi::OsString;
 use std::hash::{Hash, Hasher};
 
-/// Flags for the crates that run code at each step. They are compiled for speed, unless the profile sets a lower level
-/// than the [command](super) does. There is one codegen unit, because functions of a crate are inlined only within a
-/// unit, and calls between units would take half of the time of a step. Cargo's flags precede these flags, and the last
-/// flag of a name counts.
+/// Flags for the crates that run code at each step. These crates are compiled for speed, unless the profile sets a
+/// lower level than the [command](super) does. There is one codegen unit, because functions of a crate are inlined only
+/// within a unit, and calls between units would take half of the time of a step. Cargo's flags precede these flags, and
+/// the last flag of a name counts.
 pub(super) const SPEED: [&str; 3] =
     ["-Copt-level=3", "-Ccodegen-units=1", "-Cdebug-assertions=off"];
 
@@ -14,9 +14,9 @@ pub(super) const SPEED: [&str; 3] =
 /// functions from std's binary, where they are not instrumented.
 pub(super) const OPTIMIZED: &str = "-Copt-level=2";
 
-/// Flags for tested crates below level 3. They replace the LLVM passes of level 2 by a short list. Level 2 itself is
-/// needed only for the reason given at [`OPTIMIZED`]. An instrumented crate compiles in about half of the time with the
-/// short list. Small functions are inlined, and values are kept in registers. A branch on the result of a
+/// Flags for tested crates below level 3. These flags replace the LLVM passes of level 2 by a short list. Level 2
+/// itself is needed only for the reason given at [`OPTIMIZED`]. An instrumented crate compiles in about half of the
+/// time with the short list. Small functions are inlined, and values are kept in registers. A branch on the result of a
 /// `compare_exchange_weak` follows the operation, so that the runtime finds the code for a failure. The passes of later
 /// flags run after these.
 pub(super) const SHORT: [&str; 3] = [
@@ -57,8 +57,8 @@ pub(super) const INSTRUMENTATION_OF_ALL: [&str; 3] = [
     "-Cllvm-args=-tsan-instrument-func-entry-exit=0",
 ];
 
-/// The flag for tested crates that keeps functions with equal code separate. Otherwise an LLVM pass would merge them,
-/// and the place of an operation would be a line of another function.
+/// The flag for tested crates that keeps functions with equal code separate. Without this flag, an LLVM pass would
+/// merge them, and the place of an operation would be a line of another function.
 pub(super) const SEPARATED: &str = "-Cllvm-args=-opt-disable=mergefunc";
 
 /// The first version of LLVM with the flag [`SEPARATED`]. An unknown flag is an error.

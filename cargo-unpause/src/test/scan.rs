@@ -270,7 +270,7 @@ mod tests {
         (function.to_owned(), instruction.to_owned(), watch)
     }
 
-    /// The first lines of a function. Its symbol has a kind and a size.
+    /// The first lines of a function. The symbol of this function has a kind and a size.
     const SIZED: &str = ".globl sized\n.type sized,@function\nsized:\n";
 
     #[test]

@@ -238,14 +238,14 @@ pub(super) fn files(arguments: &str) -> impl Iterator<Item = &str> {
     arguments.lines().filter_map(|line| line.strip_prefix('"')?.strip_suffix('"'))
 }
 
-/// Calls `unpause_std_entered` with the text at `9`, and saves the argument registers. It saves seven registers, so
-/// that the stack is aligned.
+/// Calls `unpause_std_entered` with the text at `9`, and saves the argument registers. The sequence saves seven
+/// registers, so that the stack is aligned.
 const CALL_X86_64: &str = "push rdi\npush rsi\npush rdx\npush rcx\npush r8\npush r9\npush rax
 lea rdi, [rip + 9f]\ncall unpause_std_entered
 pop rax\npop r9\npop r8\npop rcx\npop rdx\npop rsi\npop rdi";
 
-/// The call sequence for aarch64. It also saves the register for large results and the return address. It was
-/// assembled, and run in an emulator only.
+/// The call sequence for aarch64. The sequence also saves the register for large results and the return address. The
+/// sequence was assembled, and was run in an emulator only.
 const CALL_AARCH64: &str = "stp x0, x1, [sp, #-80]!\nstp x2, x3, [sp, #16]\nstp x4, x5, [sp, #32]
 stp x6, x7, [sp, #48]\nstp x8, x30, [sp, #64]
 adrp x0, 9f\nadd x0, x0, :lo12:9f\nbl unpause_std_entered

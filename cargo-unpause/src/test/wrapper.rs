@@ -11,8 +11,8 @@ use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use super::flags::{self, FRAMES, SPEED};
 use super::{conflicts, scan};
 
-/// The environment variable that turns this program into the compiler wrapper. Its value is the file with the linker
-/// arguments: see [`stdlib`](super::stdlib).
+/// The environment variable that turns this program into the compiler wrapper. The value of the variable is the file
+/// with the linker arguments: see [`stdlib`](super::stdlib).
 pub(crate) const VARIABLE: &str = "UNPAUSE_NATIVE";
 
 /// The environment variable with the file of linker arguments for libtest programs, if the runtime is linked into
@@ -66,8 +66,8 @@ const NOT_INSTRUMENTED: &[&str] = &[
     "unpause_words",
 ];
 
-/// The crate that is linked even into programs with a linked runtime. It stores the state of a run that a test can
-/// read.
+/// The crate that is linked even into programs with a linked runtime. This crate stores the state of a run that a test
+/// can read.
 const MODEL: &str = "unpause_model";
 
 /// Returns `true` for the name of a crate that is a part of unpause and is not instrumented.

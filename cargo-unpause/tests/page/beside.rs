@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use super::reports::{self, Report};
 use super::{assert_at, in_browser, steps};
 
-/// Returns a step of a passing run. Each of its operations has a text and a place.
+/// Returns a step of a passing run. Each operation of the step has a text and a place.
 fn step(number: u64, task: &str, operations: &[(&str, usize)]) -> Json {
     let operation = |(text, place): &(&str, usize)| json!({"op": text.split(' ').next(), "text": text, "place": place});
     json!({"step": number, "task": task, "path": task.replace("main", "0"), "preempts": false, "more": 0, "draws": [],

@@ -1,5 +1,5 @@
-//! A headless Chromium that the tests control through its devtools protocol, over pipes. Its clicks and keys have the
-//! same effect as the clicks and keys of a user.
+//! A headless Chromium that the tests control through its devtools protocol, over pipes. The browser's clicks and keys
+//! have the same effect as the clicks and keys of a user.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -81,7 +81,7 @@ impl Browser {
         let commands = process.stdin.take().unwrap();
         let mut output = BufReader::new(process.stdout.take().unwrap());
         let (sender, answers) = channel();
-        // A thread, because a pipe is read without a limit of time. It ends with the browser.
+        // A thread, because a pipe is read without a limit of time. The thread ends with the browser.
         thread::spawn(move || {
             loop {
                 let mut bytes = Vec::new();

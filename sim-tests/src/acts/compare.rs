@@ -212,8 +212,8 @@ fn search(program: &Program, strategy: &str, runs: u64) -> Searched {
     }
 }
 
-/// Returns `true` if a plain test passes. It stops at the first failure, and checks the orders of
-/// calls without running them.
+/// Returns `true` if a plain test passes. The check stops at the first failure, and checks the orders of calls without
+/// running them.
 fn passes(program: &Program) -> bool {
     let driven = Driven::new(program);
     // A failure writes files, so parallel tests need separate folders.

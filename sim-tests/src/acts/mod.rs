@@ -1,10 +1,10 @@
 //! Random concurrent programs, with two independent ways to compute all their possible results.
 //!
 //! A [`Program`](program::Program) is a tree of tasks, each a list of [`Act`](program::Act)s. One way, [`interpret`],
-//! is a search over the program states. It is written from the manual of the library, and uses no item and no scheduler
-//! of the library. The other way, [`drive`], runs the program over the public API with a strategy. [`compare`] compares
-//! the sets of results, [`generate`] creates programs, and [`shrink`] reduces a program with different results to the
-//! smallest program for which the results still differ.
+//! is a search over the program states. The interpreter is written from the manual of the library, and uses no item and
+//! no scheduler of the library. The other way, [`drive`], runs the program over the public API with a strategy.
+//! [`compare`] compares the sets of results, [`generate`] creates programs, and [`shrink`] reduces a program with
+//! different results to the smallest program for which the results still differ.
 //!
 //! # Adding an act
 //!

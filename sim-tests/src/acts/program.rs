@@ -192,7 +192,7 @@ impl Program {
 pub struct Sight {
     /// The end of the run.
     pub end: End,
-    /// The log of each task. Its elements are created by [`entry`].
+    /// The log of each task. [`entry`] creates the elements of a log.
     pub logs: Vec<Vec<u16>>,
     /// The last values of the words, and the last values under the locks.
     pub memory: [u8; WORDS + LOCKS],

@@ -5,7 +5,7 @@ use super::program::{Act, Program};
 /// The maximum number of tried programs. After that number, the smallest program so far is returned.
 const TRIES_MAX: u32 = 3_000;
 
-/// Removes parts of `program` as long as `fails` remains true. It must be true for `program`.
+/// Removes parts of `program` as long as `fails` remains true. `fails` must be true for `program`.
 pub fn shrink(program: &Program, fails: impl Fn(&Program) -> bool) -> Program {
     let mut best = program.clone();
     let mut tries = 0;

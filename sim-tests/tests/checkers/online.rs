@@ -1,5 +1,5 @@
-//! The online checker. It must decide at the same event as brute force, its evidence must be true, and its memory must
-//! not grow with the stream.
+//! The online checker. The checker must decide at the same event as brute force, its evidence must be true, and its
+//! memory must not grow with the stream.
 
 use std::hash::Hash;
 
@@ -181,7 +181,8 @@ fn a_misfed_event_is_refused_with_its_place_and_changes_nothing() {
     assert_eq!(online.feed(End { client: 0 }), Ok(OnlineStatus::Possible));
     assert_eq!(refused(&mut online, Invoke { client: 0, op: Read }), Ended);
     assert_eq!(refused(&mut online, End { client: 0 }), Ended);
-    // The lost write may still take effect. It does so between the first two reads, so the third read is wrong.
+    // The lost write may still take effect. The write takes effect between the first two reads, so the third read is
+    // wrong.
     assert_eq!(feed(&mut online, 1, Read, Value(0)), OnlineStatus::Possible);
     assert_eq!(feed(&mut online, 1, Read, Value(1)), OnlineStatus::Possible);
     assert_eq!(feed(&mut online, 1, Read, Value(0)), OnlineStatus::Violated);

@@ -412,7 +412,7 @@ fn faults_of_clocks_are_counted_by_what_they_met() {
     assert!(warns("`drift` met a timer") && warns("`slow` met a step"), "{:?}", silent.warnings);
 }
 
-/// This test runs the faulty lease. Its clocks are true unless the nemesis changes them.
+/// This test runs the faulty lease. The clocks of the test are true unless the nemesis changes them.
 #[cfg_attr(feature = "sim", test)]
 fn a_nemesis_finds_the_lease_that_trusts_clocks() {
     let drifts = || Nemesis::new().drift(Victim::one()).lasting([20 * SECOND]).gaps([]);

@@ -113,8 +113,8 @@ impl Words {
     }
 }
 
-/// One client. It executes calls as futures, some of which are dropped, and calls by explicit events, some of which
-/// never end.
+/// One client. The client executes calls as futures, some of which are dropped, and calls by explicit events, some of
+/// which never end.
 async fn client(number: u64, words: Arc<Words>, history: History<Register>) {
     for nth in 1..=3 {
         let is_write = sim::rand::below(2) == 1;

@@ -1,5 +1,5 @@
-//! Faults as commands of a generated program. They are drawn, shrunk, pinned, replayed and written to the source file
-//! together with the program.
+//! Faults as commands of a generated program. The faults are drawn, shrunk, pinned, replayed and written to the source
+//! file together with the program.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};

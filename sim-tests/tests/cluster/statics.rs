@@ -10,8 +10,9 @@ use sim::{Atomic, Cell, LazyLock, Once, OnceLock, Runner, node, spawn};
 
 use super::{failure, misuse, passes, proves, runs, screen, search};
 
-/// A node hands out numbers, which it counts in a static. It is restarted in between. The bug: after a restart, the
-/// node forgets the numbers that it has handed out. The static that represents its disk keeps its value over all lives.
+/// A node hands out numbers, which it counts in a static. The node is restarted in between. The bug: after a restart,
+/// the node forgets the numbers that it has handed out. The static that represents its disk keeps its value over all
+/// lives.
 async fn numbers(is_stored: bool) {
     static NEXT: Atomic<u64> = Atomic::<u64>::const_new(1).named("next");
     static DISK: Atomic<u64> = Atomic::<u64>::const_new(1).shared();

@@ -14,7 +14,7 @@ use super::{on_the_system, passes};
 struct Line {
     /// The beginning of its first column.
     what: &'static str,
-    /// True if the line needs nodes that die or links that are cut. Both exist only in runs.
+    /// True if the line needs nodes that die or links that are cut. Dying nodes and cut links exist only in runs.
     is_of_runs: bool,
     /// The results of successive calls.
     seen: &'static [&'static str],

@@ -32,7 +32,7 @@ const SENDER: u64 = 1;
 const READER: u64 = 2;
 
 impl Guarded {
-    /// The sender overwrites the slot. It keeps out new readers, and waits for the current readers.
+    /// The sender overwrites the slot. The sender keeps out new readers, and waits for the current readers.
     async fn write(&self) {
         let mut tail = self.tail.lock().await;
         self.readers.fetch_or(SENDER, SeqCst).await;

@@ -23,7 +23,7 @@ crate::bugs! {
         Deadlock, 100, outlived;
 }
 
-/// A bounded channel of tokio. It is closed by its receiver; senders stay.
+/// A bounded channel of tokio. The receiver closes the channel; senders stay.
 struct Channel {
     permits: Mutex<Permits>,
     list: Mutex<VecDeque<u8>>,

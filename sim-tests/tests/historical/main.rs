@@ -1,9 +1,9 @@
 //! Historical bugs of tokio, futures, async-std and others, in small models of the primitives as they were.
 //!
-//! Each model contains the wrong step and the step of the fix, behind one switch. It also contains a client that is as
-//! small as the bug allows. The default strategy must find the bug within a stated number of seeds, the exhaustive
-//! search must find it too, and must prove that the fixed twin passes. A call is one point if it is one critical
-//! section. Two accesses by one thread are two points if other threads could access the memory in between.
+//! Each model contains the wrong step and the step of the fix, behind one switch. The model also contains a client that
+//! is as small as the bug allows. The default strategy must find the bug within a stated number of seeds, the
+//! exhaustive search must find it too, and must prove that the fixed twin passes. A call is one point if it is one
+//! critical section. Two accesses by one thread are two points if other threads could access the memory in between.
 //! `docs/known-bugs.md` has the table.
 //!
 //! `UNPAUSE_LONG=1` runs fixed twins under a hundred thousand seeds and prints the figures of the table.

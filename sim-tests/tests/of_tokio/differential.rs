@@ -313,7 +313,8 @@ const PROGRAMS: u64 = 24;
 const LONG: u64 = 200;
 /// Random runs of each program, by all strategies together.
 const RUNS: u64 = 2_000;
-/// The number of runs of a program in which a task may wait forever. It is smaller, because a failing run takes longer.
+/// The number of runs of a program in which a task may wait forever. The number is smaller than for other programs,
+/// because a failing run takes longer.
 const FAILING_RUNS: u64 = 280;
 /// Programs with more runs are left out, because their search would take too long for a test.
 const SEARCHED_MAX: u64 = 2_000;

@@ -43,7 +43,7 @@ fn check(program: &str, last: &str) {
     assert_eq!(output.status.code(), Some(101), "{screen}");
     assert!(screen.contains("0.0 stuck") && screen.contains(last), "{screen}");
     assert!(screen.contains("unknown environment variable SIM_SEDE"), "{screen}");
-    // There is one folder for the test. It contains one trace, and the report beside it.
+    // There is one folder for the test. The folder contains one trace, and the report beside it.
     let only = |folder: PathBuf| {
         let paths = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
         let found: Vec<_> =

@@ -391,7 +391,8 @@ fn round(number: u64) {
     let (text, single_text) = (merge(&[], &parts).1, merge(&[], &whole).1);
     assert_eq!(failure(&text), failure(&single_text), "{about}");
     if failure(&text).is_none_or(|(_, seed)| seed.is_empty()) {
-        // A run that was sampled in addition may have failed. It has no seed, and its trace is in another folder.
+        // A run that was sampled in addition may have failed. Such a run has no seed, and its trace is in another
+        // folder.
         let single = single.replace("/unsplit ", "/split ");
         assert_eq!(together.lines().next(), single.lines().next(), "{about}");
     }

@@ -1,5 +1,5 @@
-//! Correct objects. Their histories must raise no alarm, even if calls have returned, were aborted, panicked, or are
-//! still open when the history is checked.
+//! Correct objects. The histories of correct objects must raise no alarm, even if calls have returned, were aborted,
+//! panicked, or are still open when the history is checked.
 //!
 //! A few hundred runs each; with `UNPAUSE_LONG=1` a million in total, or the number in `UNPAUSE_RUNS`.
 

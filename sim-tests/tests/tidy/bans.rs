@@ -51,8 +51,8 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[(
 /// Macros that print. `tracing` is a view that the user switches on and is not among them.
 const MACROS: &[&str] = &["print", "println", "eprint", "eprintln", "dbg"];
 
-/// Collections whose order differs between two processes. They suit lookups, so they are allowed below a line that
-/// promises this use.
+/// Collections whose order differs between two processes. Such collections suit lookups, so they are allowed below a
+/// line that promises this use.
 const HASHED: &[&str] = &[
     "std::collections::HashMap",
     "std::collections::HashSet",

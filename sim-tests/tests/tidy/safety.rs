@@ -9,7 +9,7 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use crate::tree::{File, Offence};
 
 /// The only crates with unsafe code, all for unmodified code: the runtime, and the crates with the names of other
-/// tools, whose signatures are unsafe. Their lints require a reason at each block.
+/// tools, whose signatures are unsafe. The lints of these crates require a reason at each block.
 const UNSAFE: &[&str] = &["unpause-native/", "unpause-loom/", "unpause-model/", "unpause-shuttle/"];
 
 /// Tests of what safe code cannot do: errors in the use of memory, changes of the environment, an allocator.

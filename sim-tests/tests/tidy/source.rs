@@ -243,8 +243,8 @@ impl Collector {
         self.add(segments, line, line, kind);
     }
 
-    /// Adds the paths `a::b` and `a::{b, c}` in loose tokens. Each identifier of an expression is a path of one
-    /// segment, and each field, too. Such a path has no meaning unless a `use` imports it.
+    /// Adds the paths `a::b` and `a::{b, c}` in loose tokens. Each identifier of an expression, and each field, is
+    /// added as a path of one segment. Such a path has no meaning unless a `use` imports it.
     fn add_tokens(&mut self, prefix: &[String], tokens: TokenStream) {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         let mut at = 0;

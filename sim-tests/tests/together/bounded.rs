@@ -32,8 +32,8 @@ fn through(report: &Report) -> Option<u32> {
     bound.expect("it left runs out").through
 }
 
-/// Fails if one load comes before the first store, and the other load comes between the two stores. This needs a switch
-/// between the loads and a switch between the stores. In the fixed variant, no task sees the value in between.
+/// Fails if one load comes before the first store, and the other load comes between the two stores. The failure needs a
+/// switch between the loads and a switch between the stores. In the fixed variant, no task sees the value in between.
 async fn two_switches(fixed: bool) {
     let word = Arc::new(Atomic::new(0u8));
     let other = word.clone();

@@ -22,7 +22,7 @@ enum Knows {
     Forbidden,
 }
 
-/// A sum. Its type selects the simpler commands that it lists.
+/// A sum. The parameter `KNOWS` selects the simpler commands that the program lists.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 struct Sum<const KNOWS: u8>(i64);
 

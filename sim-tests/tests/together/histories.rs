@@ -154,7 +154,8 @@ fn every_real_time_order_of_a_small_program_is_recorded_and_no_other() {
 
 // ---- broken objects
 
-/// V41: a counter with two stripes, which readers sum in opposite orders. It is correct as long as each call adds one.
+/// V41: a counter with two stripes, which readers sum in opposite orders. The counter is correct as long as each call
+/// adds one.
 fn stripes(amounts: [&'static [i64]; 2]) -> impl AsyncFn() + Sync {
     async move || {
         let (history, words) =

@@ -82,9 +82,10 @@ fn a_deadlock_without_a_preemption_needs_no_proof() {
 }
 
 /// Fails in one place for two possible reasons. The first reason: a task is interrupted between two loads, and another
-/// task between two stores. This takes two preemptions, and random walks find it at once. The second reason: a task of
-/// a hundred steps is interrupted after the step that opens the door, before the next step closes it. This is one
-/// preemption, but far from the step at which the loads failed. Reader and writer take `before` steps first.
+/// task between two stores. This failure needs two preemptions, and random walks find it at once. The second reason: a
+/// task of a hundred steps is interrupted after the step that opens the door, before the next step closes it. This
+/// failure needs one preemption, but far from the step at which the loads failed. Reader and writer take `before` steps
+/// first.
 async fn two_reasons(before: u8) {
     fn check(fine: bool) {
         assert!(fine, "seen between two stores");

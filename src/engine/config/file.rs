@@ -19,7 +19,7 @@ use super::{InvalidSetting, JsonFiles, SETTINGS, Settings};
 /// The file name.
 pub(crate) const NAME: &str = "unpause.toml";
 
-/// The settings that choose one run or a part of the runs. They cannot be defaults for all tests.
+/// The settings that choose one run or a part of the runs. These settings cannot be defaults for all tests.
 const NO_DEFAULTS: &[&str] = &["seed", "replay", "shard"];
 
 impl Settings {

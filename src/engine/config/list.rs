@@ -214,7 +214,7 @@ settings! {
         grammar: duration::GRAMMAR,
         read: parse_time,
     }
-    /// The time limit of a run on real threads. It is not in traces, because real threads have none.
+    /// The time limit of a run on real threads. The limit is not in traces, because real threads have no traces.
     limit: Duration {
         variable: "SIM_LIMIT", argument: true, on_threads: true,
         meaning: Report,

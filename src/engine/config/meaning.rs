@@ -1,5 +1,5 @@
-//! Texts of the settings on which the meaning of runs and seeds depends. They are used in the headers of traces and
-//! results, in printed commands, and in replays under the settings of a trace.
+//! Texts of the settings on which the meaning of runs and seeds depends. The texts are used in the headers of traces
+//! and results, in printed commands, and in replays under the settings of a trace.
 
 use std::sync::OnceLock;
 use unpause_ordered::Set;

@@ -1,5 +1,4 @@
-//! A JSON reader for result files. It discards the values of numbers that are not unsigned
-//! integers.
+//! A JSON reader for result files. The reader discards the values of numbers that are not unsigned integers.
 
 use unpause_check::json::{self, Source};
 

@@ -133,7 +133,8 @@ impl Tally {
         self.closure
     }
 
-    /// Returns the JSON entries of a line. They omit the number of runs, which follows from the positions of the line.
+    /// Returns the JSON entries of a line. The entries omit the number of runs, which follows from the positions of the
+    /// line.
     pub(super) fn entries(&self) -> String {
         // Absent entries mean no counts, so the usual line is short.
         let mut out = format!("\"steps\":{}", self.steps);

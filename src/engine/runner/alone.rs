@@ -33,10 +33,10 @@ const STARTED: &str = "UNPAUSE_STARTED_BY_RUN";
 const PASSED: &str = "passed";
 const FAILED: &str = "failed";
 
-/// The time limit for a repeated run. It includes the loading of the program, which may be slow.
+/// The time limit for a repeated run. The limit includes the time to load the program, which may be slow.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Variables that choose the runs of a test. They are removed for the repetition of a single run.
+/// Variables that choose the runs of a test. These variables are removed for the repetition of a single run.
 const OF_SEEDS: [&str; 4] = ["SIM_SEED", "SIM_SEEDS", "SIM_SHARD", "SIM_RESULTS"];
 
 /// The verdict about a test that was repeated in separate processes.

@@ -9,8 +9,8 @@ use crate::run::ids::Seed;
 
 impl Runner {
     /// Runs `body` once, under `seed`, and returns the run, passed or failed. The run contains all its decisions,
-    /// events and histories. It is not shrunk and not written to a file. Settings about seeds and replays are ignored;
-    /// all other settings apply.
+    /// events and histories. The run is not shrunk and not written to a file. Settings about seeds and replays are
+    /// ignored; all other settings apply.
     ///
     /// Intended for tools that inspect passing runs. On real threads a run has no steps and no events.
     ///

@@ -1,5 +1,5 @@
-//! Deliberate end of the process. It is necessary after a hang, because nothing can interrupt the task. It is also
-//! necessary if a task would end the process itself. No other test can continue then.
+//! Deliberate end of the process. The runner ends the process after a hang, because nothing can interrupt the task. The
+//! runner also ends the process if a task would end the process itself. No other test can continue then.
 //!
 //! A test harness holds back the output of failed tests until all tests have ended. An early end of the process would
 //! lose this output. Therefore this module also keeps the output of failed tests.

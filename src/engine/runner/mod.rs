@@ -129,12 +129,12 @@
 //! assert_eq!(report.searched.unwrap().bound.unwrap().through, Some(1));
 //! ```
 //!
-//! A failing run can have a proof, too. Shrinking minimises a cost: the steps, plus [four
-//! steps](crate::run::schedule::Cost) for each preemption. The result never has more steps than the run that was found.
-//! `prove = 100000`, [`Runner::prove`] or `SIM_PROVE` then tries all runs with fewer preemptions, if they are not more
-//! than this number. If one of them fails in the same way, it replaces the trace, unless it is longer than the run that
-//! was found. Otherwise the report says `no failing run has fewer than 2 preemptions`. For a failure found by a search,
-//! the proof needs no setting.
+//! A failing run can have a proof, too. Shrinking minimises a cost: the steps, plus
+//! [four steps](crate::run::schedule::Cost) for each preemption. The result never has more steps than the run that was
+//! found. `prove = 100000`, [`Runner::prove`] or `SIM_PROVE` then tries all runs with fewer preemptions, if they are
+//! not more than this number. If one of these runs fails in the same way, it replaces the trace, unless it is longer
+//! than the run that was found. Otherwise the report says `no failing run has fewer than 2 preemptions`. For a failure
+//! found by a search, the proof needs no setting.
 //!
 //! # Environment
 //!
@@ -182,10 +182,10 @@
 //!
 //! # Notes
 //!
-//! Some lines appear on standard error even if a test passes and its harness hides its output. They show unknown
-//! variables, and stale kept traces with the command that removes them or records them again. They also show the number
-//! of seeds run before the time limit, and histories that were recorded but never checked. Finally, they show the
-//! result of a search, and all requested results of a replay, of coverage, or of statistics.
+//! Some lines appear on standard error even if a test passes and its harness hides its output. These lines show unknown
+//! variables, and stale kept traces with the command that removes them or records them again. The lines also show the
+//! number of seeds run before the time limit, and histories that were recorded but never checked. Finally, they show
+//! the result of a search, and all requested results of a replay, of coverage, or of statistics.
 //!
 //! # Settings of traces and results
 //!
@@ -320,10 +320,10 @@ impl Runner {
     ///
     /// Each run starts fresh: statics of the program have their initial values, and memory that a run allocates is
     /// freed at its end. Values that the closure captures outlive the runs, so a test can collect values over all runs.
-    /// They do not see rehearsals, repetitions and shrinking, which are in processes of their own. The captured values
-    /// are not a part of the tested program: their atomics and locks are not points. If the closure captures something,
-    /// misuse of memory, such as a use after free, is not detected. After the call, the statics have the same values as
-    /// before.
+    /// The captured values do not see rehearsals, repetitions and shrinking, which are in processes of their own. The
+    /// captured values are not a part of the tested program: their atomics and locks are not points. If the closure
+    /// captures something, misuse of memory, such as a use after free, is not detected. After the call, the statics
+    /// have the same values as before.
     ///
     /// # Panics
     /// If a setting is invalid. If the program is not compiled by `cargo unpause test`, each run fails.

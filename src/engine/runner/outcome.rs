@@ -41,8 +41,8 @@ impl TestResult for std::convert::Infallible {
     }
 }
 
-/// The type-erased body of a test. It allows the engines to be compiled once, in this crate, instead of once for each
-/// test. A separate compilation for each test would take long, and debug builds would not optimize it.
+/// The type-erased body of a test. The trait allows the engines to be compiled once, in this crate, instead of once for
+/// each test. A separate compilation for each test would take long, and debug builds would not optimize it.
 pub(crate) trait TestBody: Sync {
     /// Calls `act` with a new future of the body. The future returns the text of the error, if the body returns an
     /// error.

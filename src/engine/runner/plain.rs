@@ -7,9 +7,9 @@ impl Runner {
     ///
     /// With `default`, std operations that no program can distinguish are not points (creating and joining threads,
     /// reference counts of `Arc`). A loop that repeatedly reads the same values waits until one of these values
-    /// changes. With `all`, each atomic operation is a point, and no loop is recognised. This is useful for comparison,
-    /// and for programs that depend on the number of rounds in such a loop. A replay uses the points of the run that
-    /// produced the trace.
+    /// changes. With `all`, each atomic operation is a point, and no loop is recognised. The setting `all` is useful
+    /// for comparison, and for programs that depend on the number of rounds in such a loop. A replay uses the points of
+    /// the run that produced the trace.
     ///
     /// ```no_run
     /// let runner = sim::Runner::new().strategy("exhaustive").points("all");
@@ -43,8 +43,8 @@ impl Runner {
     /// assert!(report.passed());
     /// ```
     ///
-    /// Any other name causes an [`InvalidSetting`](super::InvalidSetting) error when the runner starts. So does
-    /// `process` together with [`closure`](Self::closure).
+    /// Any other name causes an [`InvalidSetting`](super::InvalidSetting) error when the runner starts. The runner also
+    /// fails with this error if `process` is set together with [`closure`](Self::closure).
     #[must_use]
     pub fn isolate(mut self, isolation: &str) -> Runner {
         self.settings.isolate = Some(isolation.to_owned());

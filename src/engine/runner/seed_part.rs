@@ -1,4 +1,4 @@
-//! Runs over a part of the seeds. Such a run does not judge conditions over all runs, but only notes them.
+//! Runs over a part of the seeds. A run over a part does not judge conditions over all runs, but only notes them.
 
 use crate::engine::config::Config;
 use crate::engine::results::Results;

@@ -278,8 +278,8 @@ impl Runner {
         self
     }
 
-    /// Also writes a failure as an HTML page, beside its trace: [`report::page`](crate::report::page()). This is the
-    /// default on CI, where the variable `CI` is set.
+    /// Also writes a failure as an HTML page, beside its trace: [`report::page`](crate::report::page()). The page is
+    /// written by default on CI, where the variable `CI` is set.
     ///
     /// ```
     /// let folder = std::env::temp_dir().join("sim-docs/page");
@@ -444,8 +444,8 @@ impl Runner {
         self
     }
 
-    /// Sets the maximum number of runs that explain a failing run after shrinking; 0 for no explanation. They use the
-    /// same program and the same drawn values, and together at most 2,000,000 steps. The default is 3000.
+    /// Sets the maximum number of runs that explain a failing run after shrinking; 0 for no explanation. These runs use
+    /// the same program and the same drawn values, and together at most 2,000,000 steps. The default is 3000.
     /// [`Finding::why`](crate::report::Finding::why) contains the result.
     ///
     /// Only a failing test executes these runs. There is no explanation for failures outside the program, such as a

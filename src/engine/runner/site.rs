@@ -248,7 +248,8 @@ pub(super) fn program() -> &'static Path {
 }
 
 /// Returns the name that a harness gives the test with this path, without the crate name. The harness keeps `r#` if the
-/// word is not a keyword in the edition. It names the thread of the test like the test, so the thread name decides.
+/// word is not a keyword in the edition. The harness gives the thread of a test the name of the test, so the thread
+/// name decides.
 pub(super) fn filter(path: &str) -> String {
     let plain = |name: &str| name.replace("r#", "");
     let thread = std::thread::current().name().map(str::to_owned);

@@ -1,11 +1,11 @@
-//! The Cargo target into which a test is compiled. It is a part of every name of the test.
+//! The Cargo target into which a test is compiled. The target is a part of every name of the test.
 //!
 //! A library, a binary, an integration test and an example of one package can have the same crate name and tests with
-//! the same path. Their results, traces and commands must not be confused.
+//! the same path. The results, traces and commands of such targets must not be confused.
 //!
 //! An attribute reads its target from variables that Cargo sets for the compiler. A [`Runner`](super::Runner) is a
-//! function, so it must derive the target from the file name of the program and its own source location. It cannot
-//! distinguish a library from a binary with the same name if both contain the module of this location.
+//! function, so it must derive the target from the file name of the program and its own source location. The runner
+//! cannot distinguish a library from a binary with the same name if both contain the module of this location.
 
 use std::path::Path;
 
@@ -15,7 +15,8 @@ pub(crate) struct TestTarget {
     kind: TargetKind,
     /// The name of the target; empty if the package has only one target of this kind.
     name: String,
-    /// True if `name` is the name in the manifest. Otherwise it is the crate name, which has `_` in place of `-`.
+    /// True if `name` is the name in the manifest. If this is false, `name` is the crate name, which has `_` in place
+    /// of `-`.
     exact: bool,
 }
 

@@ -1,8 +1,8 @@
 //! Lines that a user must see even if a test passes and its harness hides the output of the test.
 //!
-//! These lines are written directly to standard error, which no harness captures within the process. They are proofs,
-//! requested coverage and statistics, and notes, each printed once per process. Warnings about runs are printed like
-//! the output of the test.
+//! These lines are written directly to standard error, which no harness captures within the process. The lines are
+//! proofs, requested coverage and statistics, and notes, each printed once per process. Warnings about runs are printed
+//! like the output of the test.
 
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};

@@ -158,8 +158,8 @@ const PLANTS: &[Plant] = &[
     },
 ];
 
-/// The settings without a planted failure here, each with a value and the reason. Their presence in headers is tested
-/// here, too.
+/// The settings without a planted failure here, each with a value and the reason. The presence of these settings in
+/// headers is tested here, too.
 const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("points", "all", "plain threads: native-tests/tests/all/settings.rs"),
     ("arc", "1", "plain threads: native-tests/tests/all/settings.rs"),

@@ -110,8 +110,8 @@ pub(super) fn same_again(session: &Session<'_>, run: &Run) -> Result<(), Failure
     // Programs are generated before other steps, so they are compared first.
     same_programs(run, &again)?;
     if let Outcome::Failed(failure @ Failure::Misuse { .. }) = &again.outcome {
-        // A misuse often fails only the second run, for example a lock in a `static`. Its message contains the remedy,
-        // so it takes precedence over the difference of the two runs.
+        // A misuse often fails only the second run, for example a lock in a `static`. The message of a misuse contains
+        // the remedy, so it takes precedence over the difference of the two runs.
         return if same_failure(run, &again) { Ok(()) } else { Err(failure.clone()) };
     }
     if let Outcome::Failed(Failure::Diverged { step, expected, found }) = &again.outcome {
@@ -404,8 +404,8 @@ pub(super) struct ShrinkReplayer<'a, 'b> {
     shortens: bool,
     /// True if a replay left out rounds of a loop.
     left_out: bool,
-    /// The number of steps so far. It includes the steps that generated programs, and the reads of loops without
-    /// points.
+    /// The number of steps so far. This number includes the steps that generated programs, and the reads of loops
+    /// without points.
     steps: u64,
     /// The number of steps after which no further replay is tried.
     steps_max: u64,

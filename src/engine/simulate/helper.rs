@@ -13,7 +13,7 @@ use super::session::Session;
 use crate::engine::config::LogMode;
 use crate::native::{self, Helper, HelperLine};
 
-/// The time during which only this process executes runs. Then helpers start.
+/// The time during which only this process executes runs. After this time, helpers start.
 pub(super) const ALONE: Duration = Duration::from_millis(50);
 
 /// The interval of heartbeats.

@@ -86,8 +86,8 @@ fn on_panic(info: &PanicHookInfo<'_>) -> PanicHandling {
     if LOUD.get() { PanicHandling::Shown } else { PanicHandling::Taken }
 }
 
-/// Prints two panics, because one of them happened while the other unwound. This is not `eprint!`, because a test
-/// harness may capture it and would have no time to show the text.
+/// Prints two panics, because one of them happened while the other unwound. The texts are not printed by `eprint!`,
+/// because a test harness may capture them and would have no time to show them.
 fn tell(first: &Panicked, second: &Panicked) {
     let text = format!(
         "\nsim: a second panic in one step. If the process aborts now, a destructor panicked while a \
@@ -107,8 +107,8 @@ fn write(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Calls `act` and keeps the [callers] of its last panic. This takes milliseconds for each panic in the standard
-/// library or about a missing runtime, and nothing for other panics.
+/// Calls `act` and keeps the [callers] of its last panic. To find the callers takes milliseconds for each panic in the
+/// standard library or about a missing runtime, and no time for other panics.
 pub(super) fn tracing_calls<T>(act: impl FnOnce() -> T) -> T {
     struct Before(bool);
     impl Drop for Before {

@@ -1,8 +1,8 @@
 //! The engine of the simulating build: explores, confirms, shrinks.
 //!
-//! The engine runs seeds until one fails. It replays the failing run strictly, to check that the run is a function of
-//! its decisions. Then it shrinks the run, replays the result twice more, and writes it to a file. Only the last replay
-//! shows the output of the run.
+//! The engine runs seeds until one fails. The engine replays the failing run strictly, to check that the run is a
+//! function of its decisions. Then the engine shrinks the run, replays the result twice more, and writes it to a file.
+//! Only the last replay shows the output of the run.
 
 mod certify;
 mod confirm;

@@ -1,8 +1,8 @@
 //! Proves that no failing run has fewer preemptions than the result of shrinking.
 //!
 //! Shrinking moves from run to run, and can stop at a run without a smaller neighbour. This proof tries all runs with
-//! fewer preemptions, with the same drawn values and thus the same generated program. It ends when a run fails in the
-//! same way or no runs remain.
+//! fewer preemptions, with the same drawn values and thus the same generated program. The proof ends when a run fails
+//! in the same way or no runs remain.
 
 use std::sync::Arc;
 

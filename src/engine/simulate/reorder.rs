@@ -20,7 +20,7 @@ use crate::strategy::search::Apart;
 use crate::strategy::witness::Witness;
 use crate::strategy::{Chosen, Search};
 
-/// The maximum number of call orders of a history that are checked for one seed. It keeps the cost of a seed in
+/// The maximum number of call orders of a history that are checked for one seed. The limit keeps the cost of a seed in
 /// proportion to its run.
 const ORDERS_MAX: u32 = 1000;
 

@@ -148,7 +148,7 @@ fn remedy(kept: &str, fails: Option<Option<&str>>) -> String {
     }
 }
 
-/// Returns the account of a replayed trace. It begins with these warnings.
+/// Returns the account of a replayed trace. The account begins with these warnings.
 fn replayed(
     session: &Session<'_>,
     run: Run,

@@ -1,4 +1,4 @@
-//! Searches for a failure among all schedules of one generated program, for the shrinker. It is an exhaustive search
+//! Searches for a failure among all schedules of one generated program, for the shrinker. The search is exhaustive,
 //! with fixed values for the program.
 //!
 //! At first, the values that commands themselves draw are fixed to the values of the schedule. If the failure is not

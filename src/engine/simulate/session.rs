@@ -94,8 +94,8 @@ impl<'a> Session<'a> {
         matches!(&run.outcome, Outcome::Failed(failure) if !self.ends_at_limit(failure))
     }
 
-    /// Returns the limits of a rehearsal. It ends at the step limit, because a strategy learns nothing from further
-    /// steps.
+    /// Returns the limits of a rehearsal. A rehearsal ends at the step limit, because a strategy learns nothing from
+    /// further steps.
     pub(super) fn limits_of_rehearsal(&self) -> RunLimits {
         RunLimits { beyond: 0, ..self.limits() }
     }
@@ -170,8 +170,8 @@ impl<'a> Session<'a> {
         self.rehearse(worker, watched);
     }
 
-    /// Executes the rehearsals for the strategy of `worker`. Their outcome is ignored, because a rehearsal is not the
-    /// run of a seed.
+    /// Executes the rehearsals for the strategy of `worker`. The outcome of a rehearsal is ignored, because a rehearsal
+    /// is not the run of a seed.
     pub(super) fn rehearse(&self, worker: &mut Worker, watched: &WatchedWorker) {
         if worker.rehearsals() == 0 {
             return;

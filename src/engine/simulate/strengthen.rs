@@ -2,8 +2,8 @@
 //!
 //! The cause of a stale read is often a link that does not release or acquire (`unordered.rs` of the report). A data
 //! race names such links, too. First, the links of the failing run are strengthened, and the seeds that found the
-//! failure run again. If a seed still fails, the links of its run are added. Then each link is removed again if the
-//! failure does not occur without it.
+//! failure run again. If a seed still fails, the links of its run are added. The engine then removes each link again if
+//! the failure does not occur without it.
 //!
 //! If release and acquire do not suffice, the operations around the stale reads are made `SeqCst`, with a fence before
 //! each of them. If this prevents the failure, the smallest part that also prevents it is searched. One change is tried

@@ -2,14 +2,14 @@
 //!
 //! A hanging step cannot be interrupted, and its worker cannot report it. But a run is a function of its decisions.
 //! Therefore the watchdog repeats the run on its own thread up to the hanging step. This gives the trace, the task and
-//! its pending operation. Then it ends the process.
+//! its pending operation. The watchdog then ends the process.
 //!
 //! The time during which a thread has no processor does not count.
 //!
 //! If a destructor panics while a panic unwinds, std aborts the process. The panic hook is called before the abort: it
 //! hands the run to the watchdog, which reports it, and the thread waits.
 //!
-//! A plain thread can be interrupted. Its run fails as hung on its own worker, and the process continues.
+//! A plain thread can be interrupted. The run of the thread fails as hung on its own worker, and the process continues.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -94,7 +94,7 @@ pub(crate) struct WatchedWorker {
     notes: Option<(Arc<RunNotes>, usize)>,
     /// True if a watchdog observes the worker.
     is_guarded: bool,
-    /// The current run, if it is about to end the process. Its thread then waits for the watchdog.
+    /// The current run, if it is about to end the process. The thread of this run then waits for the watchdog.
     dying: Mutex<Option<Box<Run>>>,
 }
 

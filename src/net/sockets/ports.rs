@@ -275,8 +275,8 @@ impl Ports {
 
     /// Returns the next ephemeral port number that the current task tries.
     //
-    // The number is counted per task and not per host. Otherwise, the port numbers of a task would depend on the calls
-    // of other tasks.
+    // The number is counted per task and not per host. With a number per host, the port numbers of a task would depend
+    // on the calls of other tasks.
     fn number(&self, host: Host) -> u16 {
         let task = seam::path_number();
         let mut state = self.state();

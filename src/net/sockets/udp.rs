@@ -71,8 +71,8 @@ impl Mailbox {
 
 /// A socket for datagrams, like `tokio::net::UdpSocket`.
 ///
-/// In a run it belongs to the node of the code that binds it. A datagram arrives at any moment after it was sent. It is
-/// lost while the link is [cut](crate::net::cut), and may be lost, delayed or duplicated as
+/// In a run it belongs to the node of the code that binds it. A datagram arrives at any moment after it was sent. The
+/// datagram is lost while the link is [cut](crate::net::cut), and may be lost, delayed or duplicated as
 /// [`faults`](crate::net::faults()) set. A socket buffers 64 datagrams and drops further ones. At a port without a
 /// socket the datagram is lost and the kernel replies: the next send or receive of a connected sender fails with
 /// [`ConnectionRefused`](io::ErrorKind::ConnectionRefused). A host that is switched off does not reply. A datagram to a

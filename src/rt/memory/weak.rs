@@ -7,12 +7,12 @@
 //! All other events create happens-before edges between tasks. Two operations on the same object are ordered unless it
 //! is an atomic. A spawn is ordered before the first step of the task. The end of a task is ordered before a join or a
 //! check of it. A wake is ordered before the next step of the woken task. When time has passed, all stores are visible.
-//! The memory of a run may contain edges that the real build does not have, so it may miss behaviors. It omits no edge
-//! that the real build has. If it may contain such edges, [`Weak::lacks_choices`] returns `true`, and a search is not a
-//! proof.
+//! The memory of a run may contain edges that the real build does not have, so it may miss behaviors. The memory of a
+//! run omits no edge that the real build has. If it may contain such edges, [`Weak::lacks_choices`] returns `true`, and
+//! a search is not a proof.
 //!
-//! A run without the memory `c11` uses the machine from the first [cell](super::races) on. Its operations see the
-//! newest values, and only the clocks matter.
+//! A run without the memory `c11` uses the machine from the first [cell](super::races) on. The operations of such a run
+//! see the newest values, and only the clocks matter.
 
 use std::sync::atomic::Ordering;
 
@@ -164,8 +164,8 @@ pub(crate) struct Weak {
     time_moves: usize,
     /// The number of tasks whose spawns are processed.
     tasks: usize,
-    /// Effects between tasks that leave no event and are not processed yet. Each has the number of earlier events, the
-    /// task whose operations are first, and the other task.
+    /// Effects between tasks that leave no event and are not processed yet. Each effect has the number of earlier
+    /// events, the task whose operations are first, and the other task.
     contacts: Vec<(usize, TaskId, TaskId)>,
     surplus: Surplus,
     /// The moments whose clocks are requested, and the clocks recorded so far.

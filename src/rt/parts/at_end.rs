@@ -17,7 +17,8 @@ pub(in crate::rt) struct Ends(Vec<(TaskId, AtEnd)>);
 
 impl Part for Ends {
     fn forget(&mut self) {
-        // This work was added after the end of its run. It is not dropped, because a destructor might use the run.
+        // This work was added after the end of its run. The work is not dropped, because a destructor might use the
+        // run.
         std::mem::forget(std::mem::take(self));
     }
 
@@ -30,7 +31,8 @@ impl Part for Ends {
     }
 
     fn end(world: &World) {
-        // This work was added after its task had ended. It is not dropped, because a destructor might add more.
+        // This work was added after its task had ended. The work is not dropped, because a destructor might add more
+        // work.
         std::mem::forget(std::mem::take(world.state().parts.get_mut::<Ends>()));
     }
 }

@@ -160,7 +160,7 @@ impl World {
     }
 
     /// Settles a draw after all branches were polled. If they had no effect that the run records, the order makes no
-    /// difference to the objects of the run. It may still make a difference to memory that the run does not see.
+    /// difference to the objects of the run. The order may still make a difference to memory that the run does not see.
     pub(crate) fn settle_order(&self, draw: OrderDraw) {
         let mut state = self.state();
         if state.effects() != draw.before {

@@ -1,5 +1,5 @@
-//! The hand of the clock: a task of the run that advances the time. It exists in runs whose time may advance while
-//! tasks can step.
+//! The hand of the clock: a task of the run that advances the time. The hand exists in runs whose time may advance
+//! while tasks can step.
 //!
 //! The pending operation of the hand is the move to the next deadline. The operation is enabled while a deadline
 //! exists. So a strategy chooses when the time advances, a trace contains the move as a step, and a search explores it
@@ -135,8 +135,8 @@ impl World {
         self.detach(self.run(), task, true, false);
     }
 
-    /// Sets the announcement of the hand. It is enabled while there is a future deadline or, if the hand `rests`, after
-    /// the time has advanced.
+    /// Sets the announcement of the hand. The hand is enabled while there is a future deadline or, if the hand `rests`,
+    /// after the time has advanced.
     fn set_hand(&self, id: AnnouncementId, rests: bool) {
         let mut state = self.state();
         let hand: &mut Hand = state.parts.get_mut();

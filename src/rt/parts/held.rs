@@ -18,7 +18,7 @@ pub(crate) enum Hold {
     Stays,
     /// From now on, the task holds the object or a part of it.
     Begins,
-    /// This many parts of the object are released. They are parts of the current task or, if it holds none, of other
+    /// This many parts of the object are released. The parts belong to the current task or, if it holds none, to other
     /// holders.
     Ends(u32),
 }

@@ -9,8 +9,8 @@
 //! # In a search
 //!
 //! Each read of the condition is an event of the step. So two steps conflict if one of them changes an object that the
-//! condition read in the other. This is sufficient: if two consecutive steps do not conflict, each is followed by an
-//! evaluation in both orders or in none, with the same values. The reason is that the set of objects that trigger an
+//! condition read in the other. This rule is sufficient: if two consecutive steps do not conflict, each is followed by
+//! an evaluation in both orders or in none, with the same values. The reason is that the set of objects that trigger an
 //! evaluation never shrinks. Suppose that the set only contained the objects of the last evaluation. Then a step could
 //! remove an object that the next step changes. In the other order, the change would trigger an evaluation, and no
 //! event would show that the orders differ. For the same reason, the end of a condition reads all of these objects, by
@@ -75,8 +75,8 @@ struct Before {
 
 impl Part for Invariants {
     fn forget(&mut self) {
-        // These conditions were added after the end of their run. They are not dropped, because a destructor might use
-        // the run.
+        // These conditions were added after the end of their run. The conditions are not dropped, because a destructor
+        // might use the run.
         std::mem::forget(std::mem::take(self));
     }
 
@@ -97,7 +97,8 @@ impl Part for Invariants {
 }
 
 impl World {
-    /// Adds a condition. Its first evaluation is at the end of this step. Returns the number of the condition.
+    /// Adds a condition. The first evaluation of the condition is at the end of this step. Returns the number of the
+    /// condition.
     pub(crate) fn add_invariant(&self, name: String, place: Place, condition: Condition) -> u32 {
         let mut state = self.state();
         let seen = state.board.events.len();

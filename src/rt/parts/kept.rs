@@ -12,8 +12,8 @@ pub(in crate::rt) struct Kept(Vec<(TypeId, Arc<dyn Any + Send + Sync>)>);
 
 impl Part for Kept {
     fn forget(&mut self) {
-        // These values were added after the end of their run. They are not dropped, because a
-        // destructor might use the run.
+        // These values were added after the end of their run. The values are not dropped, because a destructor might
+        // use the run.
         std::mem::forget(std::mem::take(self));
     }
 

@@ -1,9 +1,9 @@
 //! Node clocks. Each clock counts the time of the run at its own rate, and includes a wall clock that may jump.
 //!
-//! All lives of a node have one clock. Its count is continuous when its rate changes. So a change makes no timer due at
-//! once, and commutes with steps at the same time. Timers of a node have deadlines on its clock. The due time of a
-//! timer in the run is derived from its deadline, and is recomputed when the rate changes. Outside of nodes, the clock
-//! shows the true time of the run.
+//! All lives of a node have one clock. The count of this clock is continuous when its rate changes. So a change makes
+//! no timer due at once, and commutes with steps at the same time. Timers of a node have deadlines on its clock. The
+//! due time of a timer in the run is derived from its deadline, and is recomputed when the rate changes. Outside of
+//! nodes, the clock shows the true time of the run.
 
 use std::time::Duration;
 
@@ -187,7 +187,7 @@ impl RunState {
 }
 
 impl World {
-    /// Adds the clock of a node. Its changes are operations on `mark`. Returns the number of the clock.
+    /// Adds the clock of a node. Changes of the clock are operations on `mark`. Returns the number of the clock.
     pub(crate) fn add_clock(&self, mark: ObjectId) -> u32 {
         let mut state = self.state();
         let Nodes { clocks, .. } = state.parts.get_mut();

@@ -1,7 +1,7 @@
 //! Nodes of a cluster: their lives end, pause and resume, and share no memory.
 //!
-//! A life ends in one step, the step of the task that kills it. Afterwards, its tasks take no step. Their futures are
-//! dropped, children before parents, and newer children before older ones.
+//! A life ends in one step, the step of the task that kills it. Afterwards, its tasks take no step. The futures of the
+//! tasks are dropped, children before parents, and newer children before older ones.
 
 use unpause_ordered::sort_by_key;
 

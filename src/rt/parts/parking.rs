@@ -17,7 +17,7 @@ use crate::run::ids::TaskId;
 pub(crate) struct Parking {
     pub(crate) object: Object,
     is_there: AtomicBool,
-    /// The ear of the task that waits for the token. It is called when the token becomes available.
+    /// The ear of the task that waits for the token. The ear is called when the token becomes available.
     sleeper: Mutex<Option<Arc<Ear>>>,
 }
 

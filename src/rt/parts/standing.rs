@@ -1,5 +1,5 @@
-//! A summary of the run in a few lines, for a condition that never held. It contains the reads of the last evaluation,
-//! the waits of all tasks, and the messages in flight.
+//! A summary of the run in a few lines, for a condition that never held. The summary contains the reads of the last
+//! evaluation, the waits of all tasks, and the messages in flight.
 
 use crate::rt::diagnose::waiting;
 use crate::rt::state::RunState;

@@ -253,8 +253,8 @@ impl World {
         now
     }
 
-    /// Records that a timer is set. Its deadline is `after` nanoseconds from now on the clock of the running code.
-    /// Returns the deadline.
+    /// Records that a timer is set. The deadline of the timer is `after` nanoseconds from now on the clock of the
+    /// running code. Returns the deadline.
     pub(crate) fn note_deadline(
         &self,
         op: &'static Op,

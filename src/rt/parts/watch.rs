@@ -27,7 +27,7 @@ use crate::run::op::{Access, Op};
 use crate::run::store_choice::is_store_choice;
 use crate::run::watches::Watch;
 
-/// The waits for changes. Their state is on the board, because strategies read it.
+/// The waits for changes. The state of the waits is on the board, because strategies read it.
 #[derive(Default)]
 pub(in crate::rt) struct Watches;
 

@@ -1,5 +1,5 @@
-//! The order in which the branches of a combinator are polled. It begins at a random branch, but the first poll of a
-//! `join!` is in source order.
+//! The order in which the branches of a combinator are polled. The order begins at a random branch, but the first poll
+//! of a `join!` is in source order.
 
 use crate::real::jitter;
 

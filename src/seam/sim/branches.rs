@@ -1,4 +1,4 @@
-//! The order in which the branches of a combinator are polled. It is a decision of the run, if it can make a
+//! The order in which the branches of a combinator are polled. The order is a decision of the run, if it can make a
 //! difference.
 //!
 //! The order can make a difference in three cases. The pending operations of two branches are enabled, a future of

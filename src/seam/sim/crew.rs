@@ -34,7 +34,7 @@ impl<'a> Crew<'a> {
         Crew { members: RefCell::default(), real: real::Crew::new() }
     }
 
-    /// Spawns a task that does `work`. It can step from the next point of [`Crew::drive`] on.
+    /// Spawns a task that does `work`. The task can step from the next point of [`Crew::drive`] on.
     pub(crate) fn lend<W, F>(&self, here: Here, work: W) -> Handle<()>
     where
         W: FnOnce() -> F + Send + 'a,

@@ -22,7 +22,7 @@ pub(crate) struct ForeignWord {
 
 #[cfg_attr(not(unpause_native), allow(dead_code))]
 impl ForeignWord {
-    /// Returns an object for memory that was first accessed at `here`. Its key is the same in all runs.
+    /// Returns an object for memory that was first accessed at `here`. The key of the object is the same in all runs.
     pub(crate) fn new(kind: &'static str, here: Here, key: u64) -> ForeignWord {
         ForeignWord { object: Object::foreign(kind, here, key), values: ValueKind::Word }
     }
@@ -90,8 +90,8 @@ impl ForeignWord {
     }
 }
 
-/// An operation on memory, from its announcement until it is done. It owns its object, so that the future of the
-/// operation needs no other state.
+/// An operation on memory, from its announcement until it is done. This type owns the object of the operation, so that
+/// the future of the operation needs no other state.
 #[cfg_attr(not(unpause_native), allow(dead_code))]
 pub(crate) struct ForeignOp {
     word: Arc<ForeignWord>,

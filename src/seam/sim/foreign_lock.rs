@@ -21,7 +21,7 @@ pub(crate) struct ForeignLock {
 
 #[cfg_attr(not(unpause_native), allow(dead_code))]
 impl ForeignLock {
-    /// Returns a lock that was first used at `here`. Its key is the same in all runs.
+    /// Returns a lock that was first used at `here`. The key of the lock is the same in all runs.
     pub(crate) fn new(kind: &'static str, here: Here, key: u64) -> ForeignLock {
         ForeignLock { word: Arc::new(ForeignWord::without_values(kind, here, key)) }
     }

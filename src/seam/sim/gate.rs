@@ -156,8 +156,8 @@ impl<'a> Future for TryEnter<'a> {
         op.poll(cx, *gate).map(|()| {
             let taken =
                 op.perform_out_of_turn(|pending| WORLD.with(|world| world.try_acquire(pending)));
-            // `then_some` must not be used here. It would create and drop a pass, and thereby release a lock that
-            // another task holds.
+            // `then_some` must not be used here. `then_some` would create and drop a pass, and thereby release a lock
+            // that another task holds.
             taken.then(|| Pass { gate: Some(gate) })
         })
     }

@@ -16,7 +16,7 @@ pub(crate) enum Group {
 }
 
 impl Group {
-    /// Begins a group with this name. Its tasks use this clock.
+    /// Begins a group with this name. The tasks of the group use this clock.
     pub(crate) fn begin(name: Arc<str>, clock: &NodeClock) -> Group {
         match clock.number() {
             Some(clock) => Group::Run(WORLD.with(|world| world.begin_life(name, clock))),

@@ -1,5 +1,5 @@
-//! Calls that are enabled while a condition holds, for example while a message is available. They are announced with
-//! their guard, and cannot step before the guard is open.
+//! Calls that are enabled while a condition holds, for example while a message is available. Such calls are announced
+//! with their guard, and cannot step before the guard is open.
 
 use std::task::{Context, Poll};
 
@@ -12,7 +12,7 @@ use crate::run::op::Op;
 use crate::seam::transport::Guard;
 use crate::seam::wakes_nobody;
 
-/// The state of one call. Its operation has the access `Wait`.
+/// The state of one call. The operation of the call has the access `Wait`.
 pub(crate) struct GuardedCall {
     /// The operation at a point, and the operation of a poll by hand.
     ops: &'static [Op; 2],

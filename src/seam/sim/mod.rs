@@ -131,7 +131,7 @@ pub(crate) fn given(bound: u64, value: u64, why: &'static str) -> u64 {
     WORLD.with(|world| world.given(bound, value, why))
 }
 
-/// Decides if the code at the `buggify!` place with this name is executed. It is never executed outside of runs.
+/// Decides if the code at the `buggify!` place with this name is executed. The code is never executed outside of runs.
 pub(crate) fn buggify(name: &'static str) -> bool {
     if !in_run() {
         return false;
@@ -159,7 +159,7 @@ pub(crate) fn draw_key() -> u64 {
 const HEAPS: u64 = 3;
 
 /// Returns the heap number for a run of plain threads, and the number of its set of chances (`chances`, which is below
-/// `sets`). They are not explored, but the trace contains them.
+/// `sets`). These numbers are not explored, but the trace contains them.
 ///
 /// Heap 0 is plain, heap 1 checks its use, and heap 2 checks and reuses memory. A search has heap 1. If `checks` is
 /// set, no run draws heap 0.
@@ -203,16 +203,16 @@ pub(crate) struct DrawnPoints {
 /// Draws the properties of a run of plain threads. `Arc` counts are points according to `arc`, if it is set. The
 /// monotonic clock starts at another time in each run, if `starts_differ`.
 ///
-/// A search has the detail `searched`, no counts unless `arc` is set, and the same start of the clock in each run. Its
-/// clock reads are equal, because it does not explore their order.
+/// A search has the detail `searched`, no counts unless `arc` is set, and the same start of the clock in each run. In a
+/// search, all clock reads are equal, because the search does not explore their order.
 #[cfg_attr(not(unpause_native), allow(dead_code))]
 pub(crate) fn draw_points(arc: Option<bool>, searched: u64, starts_differ: bool) -> DrawnPoints {
     let detail = seed().map_or(searched, detail_of_seed);
     let counts = arc.unwrap_or_else(|| seed().is_some_and(has_counts));
     let starts = if starts_differ { STARTS } else { 1 };
     let start = seed().map_or(0, start_of_seed) % starts;
-    // The flags are a single decision, because older traces contain no other decision for them. Their decision has a
-    // smaller bound.
+    // The flags are a single decision, because older traces contain no other decision for them. The decision of older
+    // traces has a smaller bound.
     let flags = u64::from(counts) + 2 * u64::from(seed().is_some());
     let (value, bound) = (detail + DETAILS * (flags + 4 * start), 4 * DETAILS * starts);
     let drawn = given(bound, value, "the detail of locks, the counts of Arc, the clock");
@@ -245,8 +245,8 @@ fn detail_of_seed(seed: u64) -> u64 {
     }
 }
 
-/// Returns `true` if the `Arc` counts are points in the run of a seed. They are points for a quarter of the seeds, but
-/// not for the seeds of rehearsals.
+/// Returns `true` if the `Arc` counts are points in the run of a seed. The counts are points for a quarter of the
+/// seeds, but not for the seeds of rehearsals.
 fn has_counts(seed: u64) -> bool {
     quarter(seed, 0x94D0_49BB_1331_11EB) == 3
 }

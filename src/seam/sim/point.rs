@@ -16,8 +16,9 @@
 //! | [`Backend`] | the memory in which the effect happens: the memory of the run or, outside of runs, the real object |
 //!
 //! A future that is polled by hand (`now_or_never`, a mock waker within [`by_hand`](crate::rt::by_hand)) cannot wait
-//! for a later step. Its operation takes effect in the poll, as a part of the current step, like an operation without
-//! an await. If the operation must wait, it is announced with the waker of the poll, unless this is a no-op waker.
+//! for a later step. The operation of such a future takes effect in the poll, as a part of the current step, like an
+//! operation without an await. If the operation must wait, it is announced with the waker of the poll, unless this is a
+//! no-op waker.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -24,7 +24,7 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// Returns the share of the first reference. Its drop is recorded as `drop`.
+    /// Returns the share of the first reference. The drop of the share is recorded as `drop`.
     pub(crate) fn new(kind: &'static str, here: Here, drop: &'static Op) -> Share {
         let object = made(Object::new(kind, here, false), ValueKind::Unsigned, 0);
         Share { object: Arc::new(object), drop: Some(drop), here }

@@ -11,8 +11,8 @@ use crate::run::op::Op;
 use crate::seam::SPENT;
 use crate::seam::value::{bits_of, kind_of};
 
-/// A value of any type that is read and written as a whole. Each run has its own value. This is the original value if
-/// the slot was created in the run, else a clone of [`SlotValues::initial`].
+/// A value of any type that is read and written as a whole. Each run has its own value. At the start of a run, this is
+/// the original value if the slot was created in the run, else a clone of [`SlotValues::initial`].
 #[derive(Debug)]
 pub(crate) struct Slot<T> {
     pub(crate) object: Object,
@@ -27,7 +27,8 @@ struct SlotValues<T> {
     initial: Option<T>,
     /// For a static, the value outside of runs, set by its first use.
     outside: Option<T>,
-    /// The value of the first run. It is stored inline, so that the creation of a cell in a run allocates nothing.
+    /// The value of the first run. The value is stored inline, so that the creation of a cell in a run allocates
+    /// nothing.
     in_first: Option<RunValue<T>>,
     /// The values of other workers' runs, for a cell that was created outside of runs.
     in_others: Vec<RunValue<T>>,

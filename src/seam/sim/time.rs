@@ -155,7 +155,7 @@ impl std::fmt::Debug for Timer {
 }
 
 impl Timer {
-    /// Creates a timer that waits by the operation `op`. Its access is [`Access::Wait`].
+    /// Creates a timer that waits by the operation `op`. The access of the operation is [`Access::Wait`].
     pub(crate) fn new(op: &'static Op, deadline: Instant, here: Here) -> Timer {
         let pending = PendingOp::new(op, here);
         Timer { pending, deadline, real: None, races: false, is_decided: false, chance: None }
@@ -179,7 +179,7 @@ impl Timer {
         }
     }
 
-    /// Polls the timer. It must not be polled after completion.
+    /// Polls the timer. The timer must not be polled after completion.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Timer { pending, deadline, real, .. } = self;
         if !in_run() {
@@ -251,8 +251,8 @@ impl Drop for Timer {
     }
 }
 
-/// Decides if the deadline for which the current task begins to wait may pass at any moment. This is possible for the
-/// deadline of a time-out, and in a branch of a `select!`.
+/// Decides if the deadline for which the current task begins to wait may pass at any moment. A deadline may pass at any
+/// moment if it is the deadline of a time-out, or in a branch of a `select!`.
 fn draw_chance(races: bool, deadline: Moment, place: Place) -> Option<Arc<Cancellation>> {
     if !races && !WORLD.with(World::is_racing) {
         return None;

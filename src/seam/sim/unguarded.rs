@@ -141,7 +141,7 @@ impl<T> Statics<T> {
         RwLock::new((self.copy)(&made.read().unwrap_or_else(PoisonError::into_inner)))
     }
 
-    /// Returns the value of this object in the current run. It starts as a copy of `made`.
+    /// Returns the value of this object in the current run. The value starts as a copy of `made`.
     fn in_run(&self, object: ObjectId, made: &RwLock<T>) -> Arc<RwLock<T>> {
         let (world, run) = WORLD.with(|world| (world.number(), world.run()));
         let lock = || self.in_runs.lock().unwrap_or_else(PoisonError::into_inner);

@@ -20,8 +20,8 @@ pub(crate) struct Wrapped {
     object: Object,
 }
 
-/// The operation of a call without a point that panicked. It may have changed anything, so searches keep its order with
-/// all other operations on the object.
+/// The operation of a call without a point that panicked. Such a call may have changed anything, so searches keep its
+/// order with all other operations on the object.
 const UNWIND: Op = Op::new("panic_in_a_call", Access::Tell).by_hand().quiet();
 
 /// The value of type `R` of each object of a run.
@@ -116,7 +116,7 @@ pub(crate) enum Came {
     Holds,
     /// The call is done, with these values.
     With(Values),
-    /// The call is done. It is recorded as this operation if it did not wait.
+    /// The call is done. The call is recorded as this operation if it did not wait.
     As(&'static Op),
     /// The call failed and changed nothing.
     ToNothing,
@@ -239,8 +239,8 @@ impl Wrapped {
         Wrapped { object: Object::new(kind, here, false) }
     }
 
-    /// Returns an object for a static that is different in each run, and in each life of a node. Its values [belong to
-    /// the run](Self::value_of_run).
+    /// Returns an object for a static that is different in each run, and in each life of a node. The values of the
+    /// object [belong to the run](Self::value_of_run).
     #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
     pub(crate) const fn by_run(kind: &'static str, here: Here) -> Wrapped {
         Wrapped { object: Object::of_static(kind, here) }
@@ -395,8 +395,8 @@ impl Wrapped {
     }
 }
 
-/// A call in progress on an object. Its drop records that the call panicked: the call may have changed the object, for
-/// example by a closure of the program.
+/// A call in progress on an object. The drop of this value records that the call panicked: the call may have changed
+/// the object, for example by a closure of the program.
 struct Unwinding {
     object: ObjectId,
     here: Here,

@@ -178,10 +178,10 @@ pub trait Program: Model {
         op.clone()
     }
 
-    /// Returns commands that are simpler than the unresolved command `op`, the simplest first. They are candidates to
-    /// replace `op` when a failing program is shrunk. Candidates are tried until the program fails in the same way.
-    /// Then the candidates for the simplified command are tried, and so on, at most 500 times per command. By default,
-    /// there are no candidates.
+    /// Returns commands that are simpler than the unresolved command `op`, the simplest first. These commands are
+    /// candidates to replace `op` when a failing program is shrunk. Candidates are tried until the program fails in the
+    /// same way. Then the candidates for the simplified command are tried, and so on, at most 500 times per command. By
+    /// default, there are no candidates.
     ///
     /// [Drawn](Gen) values shrink by themselves, towards 0 and the first item. Implement this method for relations
     /// between values. For example, one kind of command is simpler than another kind, the middle of a range is the

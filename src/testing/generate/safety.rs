@@ -8,8 +8,8 @@
 //! nodes or [`STEPS_MAX`] steps is [`StageRefusal::TooMany`].
 //!
 //! A dropped command may take effect or not. A command without a waiting branch may also take effect at any later time.
-//! Until then it stays in the state as an open command. It must be allowed wherever it can take effect, as if it ran
-//! concurrently with all later commands. A command that needs a lost result does not run.
+//! Until then it stays in the state as an open command. An open command must be allowed wherever it can take effect, as
+//! if it ran concurrently with all later commands. A command that needs a lost result does not run.
 
 // tidy: never iterated: looked up only
 use std::collections::HashMap;

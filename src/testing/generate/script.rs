@@ -113,9 +113,9 @@ impl<Op> Script<Op> {
         self.add(Part::Suffix, op)
     }
 
-    /// Adds a fault. Faults run concurrently with the branches, in the order in which they are added. Their nodes are
-    /// the nodes of [`Parallel::nemesis`](crate::parallel::Parallel::nemesis); without a nemesis the program does not
-    /// run.
+    /// Adds a fault. Faults run concurrently with the branches, in the order in which they are added. The nodes of the
+    /// faults are the nodes of [`Parallel::nemesis`](crate::parallel::Parallel::nemesis); without a nemesis the program
+    /// does not run.
     #[must_use]
     pub fn fault(mut self, fault: Fault) -> Script<Op> {
         self.faults.push(fault);

@@ -254,8 +254,8 @@ impl Shape {
     }
 
     /// Sets the probability that a command is sent once more after it has returned, for example because the network
-    /// repeats a message. The repetition must change nothing, because it is the same command. Its result is ignored,
-    /// unless the model defines it ([`Program::again`](super::Program::again)).
+    /// repeats a message. The repetition must change nothing, because it is the same command. The result of the
+    /// repetition is ignored, unless the model defines it ([`Program::again`](super::Program::again)).
     ///
     /// # Panics
     /// If the number is not a probability.
@@ -301,7 +301,7 @@ impl Shape {
     /// a command only where it waits.
     ///
     /// If a dropped command also has to be sent again ([`stutter`](Shape::stutter)), it is then sent again, as if by a
-    /// client that received no reply. Both attempts are one call, with the result of the second.
+    /// client that received no reply. The two attempts are one call, with the result of the second attempt.
     ///
     /// # Panics
     /// If the number is not a probability.
@@ -364,9 +364,9 @@ impl Shape {
     }
 
     /// Returns the number of orders in which the commands of the largest program may take effect, if each command is
-    /// atomic. It is the product, over all stages, of the multinomial coefficients of the branch lengths. For clients,
-    /// it counts the commands on one key. Returns `u64::MAX` if the number is greater. A checker may have to try many
-    /// of these orders, so a test whose shape has more than 10^12 gets a warning.
+    /// atomic. The number is the product, over all stages, of the multinomial coefficients of the branch lengths. For
+    /// clients, it counts the commands on one key. Returns `u64::MAX` if the number is greater. A checker may have to
+    /// try many of these orders, so a test whose shape has more than 10^12 gets a warning.
     ///
     /// ```
     /// use sim::Shape;

@@ -19,7 +19,7 @@ enum Op {
     Open,
     /// The file that this command opened.
     Close(CommandId),
-    /// Closes the file with this number. It replaces `Close` when the command runs.
+    /// Closes the file with this number. This command replaces `Close` when the program runs.
     CloseFile(u32),
     /// Closes all open files; one must be open.
     CloseAny,

@@ -91,7 +91,7 @@ impl Topology {
         self
     }
 
-    /// Returns all clients. Their positions are the branch numbers.
+    /// Returns all clients. The position of a client is its branch number.
     pub fn clients(&self) -> &[Client] {
         &self.clients
     }

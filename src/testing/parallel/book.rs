@@ -48,12 +48,13 @@ pub(super) struct RunningProgram<P: Program> {
 /// The payload of a panic.
 pub(super) type Payload = Box<dyn std::any::Any + Send>;
 
-/// Returns the change of the next command. It is a given value, so searches do not explore it.
+/// Returns the change of the next command. The change is a given value, so searches do not explore it.
 fn change() -> Change {
     Change::of_decision(seam::given(Change::BOUND, 0, "change of the program"))
 }
 
-/// The decisions that replace commands by simpler commands. They are given values, so searches do not explore them.
+/// The decisions that replace commands by simpler commands. These decisions are given values, so searches do not
+/// explore them.
 struct SimplerCommands {
     /// The index of the first of these decisions among the values drawn in the run.
     first: Option<usize>,

@@ -2,8 +2,8 @@
 //!
 //! Events are fed in the order of their stamps. A stamp may become known late. For example, the first access of an
 //! explicit call is known only when the call ends, and on real threads a stamp is determined before the lock is
-//! acquired. A call without a stamp is fed at the moment at which it was made. This can hide a violation, but never
-//! creates a false one. If an event turns out to precede an event that was already fed, the checker restarts. A
+//! acquired. A call without a stamp is fed at the moment at which it was made. This rule can hide a violation, but
+//! never creates a false one. If an event turns out to precede an event that was already fed, the checker restarts. A
 //! violation is confirmed by such a restart, so that its evidence numbers the calls like the history.
 
 use std::panic::AssertUnwindSafe;

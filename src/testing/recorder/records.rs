@@ -174,7 +174,7 @@ impl<M: Model> Records<M> {
         found.or_else(newest)
     }
 
-    /// Returns the calls that did not fail, sorted by invocation. Their times are numbered from 0.
+    /// Returns the calls that did not fail, sorted by invocation. The times of these calls are numbered from 0.
     pub(super) fn ranked<O, R>(
         &self,
         op: impl Fn(&RecorderCall<M>) -> O,

@@ -1,5 +1,5 @@
-//! The time limit of a check. It is half of the hang limit of a step, so the check ends with a verdict before the step
-//! counts as hung.
+//! The time limit of a check. The limit is half of the hang limit of a step, so the check ends with a verdict before
+//! the step counts as hung.
 //!
 //! The budget of a check counts configurations, and their time depends on the model, the machine and the build. A
 //! verdict that is due to this time limit is unknown, so it is neither a pass nor a failure of the program.

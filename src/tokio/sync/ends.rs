@@ -5,11 +5,11 @@ use std::sync::Arc;
 use crate::run::op::Op;
 use crate::seam::{Here, Owner, Wrapped};
 
-/// One end of a channel. It is dropped after tokio's end, in the same step, and records the drop.
+/// One end of a channel. The end is dropped after tokio's end, in the same step, and records the drop.
 ///
 /// The fields of a struct are dropped in their order, so an `End` must come after tokio's end. The operation is the
-/// same for the last end of a side as for the other ends. Otherwise the operation would depend on the order of two
-/// drops, but steps that can be swapped must do the same in either order.
+/// same for the last end of a side as for the other ends. With different operations, the operation would depend on the
+/// order of two drops, but steps that can be swapped must do the same in either order.
 #[derive(Debug)]
 pub(super) struct End<C: Owner = Wrapped> {
     /// The object of the channel.
@@ -19,7 +19,7 @@ pub(super) struct End<C: Owner = Wrapped> {
 }
 
 impl<C: Owner> End<C> {
-    /// Creates the record of an end created at this place. Its drop is the operation `drop`.
+    /// Creates the record of an end created at this place. The drop of the end is the operation `drop`.
     pub(super) fn new(channel: &Arc<C>, drop: &'static Op, here: Here) -> End<C> {
         End { channel: channel.clone(), drop, here }
     }

@@ -89,7 +89,7 @@ impl Notify {
     /// notifications reach it from its first poll on.
     ///
     /// In a run, `notify.notified().await` may miss a call of `notify_waiters`, like on a thread that is preempted
-    /// before it listens. This happens if the notifying task has just changed an object that this task had read.
+    /// before it listens. The call is missed if the notifying task has just changed an object that this task had read.
     ///
     /// ```
     /// use sim::tokio::sync::Notify;

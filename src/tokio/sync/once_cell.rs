@@ -43,7 +43,7 @@ const GET: Op = Op::of_kind("get", Access::Peek, permits::COUNT);
 /// ```
 pub struct OnceCell<T> {
     wrapped: Wrapped,
-    // A semaphore with one permit, which the initialising task holds. It is closed once the value is set.
+    // A semaphore with one permit, which the initialising task holds. The semaphore is closed once the value is set.
     turns: Semaphore,
     /// The value that the cell was created with, if any.
     given: Option<T>,

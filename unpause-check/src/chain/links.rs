@@ -116,8 +116,8 @@ impl<I: Id> Links<I> {
         self.versions.remove(id);
     }
 
-    /// Marks a pending update as lost. It may still happen as long as the version that it names is, or may become, the
-    /// last version.
+    /// Marks a pending update as lost. The update may still happen as long as the version that it names is, or may
+    /// become, the last version.
     pub(super) fn mark_lost(&mut self, id: &I) {
         let last = self.last();
         let Some(Version::Pending(pending)) = self.versions.get_mut(id) else { return };
@@ -155,8 +155,8 @@ impl<I: Id> Links<I> {
                     return Err(ChainFault::Fork { place: *place, id, operation });
                 }
                 None => {
-                    // If the path is empty, the version itself is unknown. Otherwise, a pending version builds on an
-                    // unknown version.
+                    // If the path is empty, the version itself is unknown. If the path is not empty, a pending version
+                    // builds on an unknown version.
                     let after = path.pop().map(|(id, _)| id);
                     return Err(ChainFault::Unknown { id: at.clone(), after });
                 }

@@ -1,4 +1,4 @@
-//! The longest orders found during the search. They are the evidence if the search fails.
+//! The longest orders found during the search. The orders are the evidence if the search fails.
 
 use super::memo::NOTHING;
 use unpause_ordered::sort_by_key;

@@ -1,13 +1,13 @@
 //! The search for an order of one part of a history: two searches that alternate.
 //!
-//! The [`Probe`] is depth-first. It finds an existing order soon if operations overlap little, but to prove that no
-//! order exists it must return to the very beginning. The [`Sweep`] visits all configurations of one position before
-//! the configurations of the next position. It never returns to an earlier position, so it forgets finished positions,
-//! and proves in bounded memory that no order exists. But it visits every configuration: ten to thirty times as many as
-//! a lucky probe. The probe alone decides almost all histories. If it makes no progress for long, the sweep starts from
-//! the common origin of all orders. When the sweep has passed the position of the probe, the probe restarts from the
-//! position of the sweep, with no earlier alternatives left. The two searches get proportional turns, so the cost is
-//! within a constant factor of the cheaper search.
+//! The [`Probe`] is depth-first. The probe finds an existing order soon if operations overlap little, but to prove that
+//! no order exists it must return to the very beginning. The [`Sweep`] visits all configurations of one position before
+//! the configurations of the next position. The sweep never returns to an earlier position, so it forgets finished
+//! positions, and proves in bounded memory that no order exists. But it visits every configuration: ten to thirty times
+//! as many as a lucky probe. The probe alone decides almost all histories. If it makes no progress for long, the sweep
+//! starts from the common origin of all orders. When the sweep has passed the position of the probe, the probe restarts
+//! from the position of the sweep, with no earlier alternatives left. The two searches get proportional turns, so the
+//! cost is within a constant factor of the cheaper search.
 //!
 //! O(n·2^w·s) configurations in the worst case, for the widest overlap w and s reachable states. If no order exists,
 //! the furthest position reached is the evidence: the operation that returns at this position fits after none of the

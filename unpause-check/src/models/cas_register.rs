@@ -71,7 +71,8 @@ impl<T: Value> Model for CasRegister<T> {
     }
 
     fn observes(op: &Self::Op, ret: &Self::Ret) -> bool {
-        // A swap of a value for itself is an observer, too. It succeeds only in a state that it leaves unchanged.
+        // A swap of a value for itself is an observer, too. Such a swap succeeds only in a state that it leaves
+        // unchanged.
         match op {
             CasRegisterOp::Read => true,
             CasRegisterOp::Write(_) => false,

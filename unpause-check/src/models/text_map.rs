@@ -6,8 +6,8 @@ use super::{FileSample, NilRead, RegisteredModel, Value, no_such_call, unexpecte
 use crate::datum::Datum;
 use crate::{Key, Model};
 
-/// A map from keys to texts. Its append operation reveals lost and repeated updates. A key without a put or an append
-/// has the empty text. Histories are checked key by key.
+/// A map from keys to texts. The append operation of the map reveals lost and repeated updates. A key without a put or
+/// an append has the empty text. Histories are checked key by key.
 ///
 /// ```
 /// use unpause_check::{models::{TextMap, TextMapOp::*, TextMapRet}, Model};

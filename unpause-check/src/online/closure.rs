@@ -1,5 +1,5 @@
-//! The closure of a return. It starts from possibilities without the returning call, and computes all possibilities
-//! that result when the call is placed.
+//! The closure of a return. The closure starts from possibilities without the returning call, and computes all
+//! possibilities that result when the call is placed.
 //!
 //! Just-in-time linearization (Lowe 2017): an operation is placed when it must be, or when another operation that must
 //! be placed requires it. From each possibility, some calls in flight and some lost calls are placed before the

@@ -1,6 +1,6 @@
 //! The input and output of online checkers: client events, status, and errors.
 //!
-//! [`Clients`] holds the pending call of each client. It does not depend on models.
+//! [`Clients`] holds the pending call of each client. This type does not depend on models.
 
 use std::error::Error;
 use std::fmt;
@@ -36,13 +36,13 @@ pub enum ClientEvent<O, R> {
         /// The client.
         client: u32,
     },
-    /// The client's pending call never returns. It may have taken effect, may take effect at any later time, or never.
-    /// The client may continue with another call.
+    /// The client's pending call never returns. The call may have taken effect, may take effect at any later time, or
+    /// never. The client may continue with another call.
     Lost {
         /// The client.
         client: u32,
     },
-    /// The client has ended. Its pending call, if any, is lost.
+    /// The client has ended. The pending call of the client, if any, is lost.
     End {
         /// The client.
         client: u32,
@@ -83,8 +83,8 @@ pub enum OnlineStatus {
     Possible,
     /// No order explains the events, and no later event can change this.
     Violated,
-    /// A limit was exceeded before a decision. Neither a pass nor a failure. The status is final: later events are
-    /// ignored.
+    /// A limit was exceeded before a decision. This status is neither a pass nor a failure. The status is final: later
+    /// events are ignored.
     Unknown,
 }
 

@@ -1,4 +1,4 @@
-//! The orders in which possibilities placed the operations. They are the evidence if no possibility is left.
+//! The orders in which possibilities placed the operations. The orders are the evidence if no possibility is left.
 //!
 //! Orders share their beginnings in a tree. Only the last [`WINDOW`] entries of each order are kept: the tree is cut
 //! whenever it has doubled in size. If an operation fits at an earlier moment, its position is known only after its
@@ -22,7 +22,7 @@ pub(super) const BUILT: u32 = 1 << 31;
 pub(super) enum OrderEntry {
     /// The next operation of the order.
     Next(u64),
-    /// An operation directly after the entry `after`. It changed nothing.
+    /// An operation directly after the entry `after`. The operation changed nothing.
     Inserted { op: u64, after: u32 },
     /// Replaces operation `from` by `to`, an equal operation that was invoked earlier.
     Renamed { from: u64, to: u64 },

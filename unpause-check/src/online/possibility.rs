@@ -249,8 +249,8 @@ impl<M: Model> Possibility<M> {
     }
 
     /// Returns `true` if this possibility can continue in every way in which `other` can. The two must be comparable.
-    /// This holds if the open calls of this possibility have seen at least as much, and if it has used only lost calls
-    /// that `other` has used too.
+    /// Two possibilities are comparable if the open calls of this possibility have seen at least as much, and if it has
+    /// used only lost calls that `other` has used too.
     fn covers(&self, other: &Self) -> bool {
         let saw = |(own, other): (&CallPlace<M>, &CallPlace<M>)| match (own, other) {
             (CallPlace::Open(own), CallPlace::Open(other)) => other

@@ -146,8 +146,8 @@ impl<M: Model> Register<M> {
         // The time advances only when the event is accepted. After a refusal, the replay describes the moment before
         // the event.
         let returned = self.now + 1;
-        // A result can show that a writer wrote nothing, or that its write was a swap. Its cluster is then wrong, so
-        // another engine takes over.
+        // A result can show that a writer wrote nothing, or that its write was a swap. The cluster of the writer is
+        // then wrong, so another engine takes over.
         let is_as_invoked = match action {
             Action::Add(value) => self.blocks.is_written(*cluster, None, value),
             Action::Swap(from, value) => self.blocks.is_written(*cluster, Some(from), value),

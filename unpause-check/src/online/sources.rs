@@ -332,7 +332,7 @@ impl<M: Model> Sources<M> {
         self.chosen.join(node, span);
     }
 
-    /// Moves a writer from the pool to the certain plan. It has a cluster from then on.
+    /// Moves a writer from the pool to the certain plan. The writer has a cluster from then on.
     fn make_certain(&mut self, call: u32) {
         let it = &mut self.calls[call];
         if it.certain {

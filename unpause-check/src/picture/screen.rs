@@ -138,7 +138,7 @@ impl Line {
         }
     }
 
-    /// Writes a character over the cells from a column on. It must not be a control character.
+    /// Writes a character over the cells from a column on. The character must not be a control character.
     pub fn put_char(&mut self, column: usize, paint: Paint, c: char) {
         let end = column + width::of(c).max(1);
         if self.cells.len() < end {

@@ -111,8 +111,8 @@ impl IsolationAnomaly {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Anomalies {
     /// The anomalies, sorted by the level that they rule out, weakest first. For each class and each strongly connected
-    /// component, they contain a shortest cycle (in a very large component, the shortest cycle found). They also
-    /// contain one other anomaly for each transaction and key, up to a few hundred.
+    /// component, they contain a shortest cycle (in a very large component, the shortest cycle found). The findings
+    /// also contain one other anomaly for each transaction and key, up to a few hundred.
     pub findings: Vec<IsolationAnomaly>,
 }
 
@@ -256,8 +256,8 @@ const DIRECT_MAX: usize = 256;
 
 /// Anomalies that need no graph.
 ///
-/// The anomalies are limited for each level separately. Otherwise many anomalies that a level allows, such as lost
-/// updates, would leave no room for a later anomaly that the level forbids, and the verdict would be wrong.
+/// The anomalies are limited for each level separately. With a common limit, many anomalies that a level allows, such
+/// as lost updates, would leave no room for a later anomaly that the level forbids, and the verdict would be wrong.
 #[derive(Default)]
 pub(super) struct DirectAnomalies {
     found: Vec<IsolationAnomaly>,

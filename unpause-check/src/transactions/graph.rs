@@ -49,8 +49,8 @@ impl EdgeKinds {
         self.0 & (1 << kind as u8) != 0
     }
 
-    /// Returns `true` if a search may follow a link of this kind. It may always follow a link from a helper, because
-    /// the link into the helper has the kind of the edge.
+    /// Returns `true` if a search may follow a link of this kind. A search may always follow a link from a helper,
+    /// because the link into the helper has the kind of the edge.
     const fn allows(self, kind: EdgeKind) -> bool {
         matches!(kind, EdgeKind::On) || self.has(kind)
     }

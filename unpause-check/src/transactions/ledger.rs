@@ -184,7 +184,8 @@ where
     }
 
     /// Orders transactions in time, separately for each `lane`: a transaction that returned comes before transactions
-    /// invoked later. This takes O(n) links, because each return is a helper that leads to the next helper of its lane.
+    /// invoked later. The order takes O(n) links, because each return is a helper that leads to the next helper of its
+    /// lane.
     pub(super) fn link_time(
         &self,
         draft: &mut GraphDraft,

@@ -12,7 +12,8 @@
 //! the known part rules it out; otherwise the checker searches for an order.
 //!
 //! Elle reports the anomalies that it found. In contrast, this checker returns `Consistent` only if consistency is
-//! *proved*: for serializability and above, by an order that was executed. Otherwise the verdict is `Unknown`.
+//! *proved*: for serializability and above, by an order that was executed. If consistency is not proved, the verdict is
+//! `Unknown`.
 //!
 //! Not supported: predicates, deletes, reads with an unknown result in a committed transaction, and repeated values.
 

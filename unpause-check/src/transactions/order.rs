@@ -6,7 +6,7 @@
 //! claim the same key at once, so the first committer wins.
 //!
 //! Values are unique, so a replaced version never becomes current again. A step may therefore be taken as soon as all
-//! its predecessors are taken, with two exceptions. It must wait if it replaces a version that another step still
+//! its predecessors are taken, with two exceptions. The step must wait if it replaces a version that another step still
 //! needs, or if it claims a key that is already claimed. Every order that the search returns has been executed.
 
 // tidy: never iterated: looked up only
@@ -110,8 +110,8 @@ impl<'p> OrderState<'p> {
         })
     }
 
-    /// Returns `true` if the versions that the step reads are current. This holds if all predecessors were taken and no
-    /// version was replaced too early. The check is made anyway, so that an order is a proof.
+    /// Returns `true` if the versions that the step reads are current. The versions are current if all predecessors
+    /// were taken and no version was replaced too early. The check is made anyway, so that an order is a proof.
     pub(super) fn reads_right(&self, step: u32) -> bool {
         let needs = &self.steps[step as usize].needs;
         needs.iter().all(|version| self.current[self.key(*version)] == *version)

@@ -95,9 +95,9 @@ where
         return consistent(ENGINE, None);
     }
     let mut problem = registers.problem();
-    // Most systems are stronger than their guarantees, so the order of real time is tried first. Its knots are short,
-    // so corrections are cheap; without real time, a correction may return to the beginning. This attempt costs little
-    // compared with the size of the history.
+    // Most systems are stronger than their guarantees, so the order of real time is tried first. The knots of this
+    // order are short, so corrections are cheap; without real time, a correction may return to the beginning. This
+    // attempt costs little compared with the size of the history.
     let mut own = meter.beside(u64::MAX);
     let strict = registers.required_order(Level::StrictSerializable, &mut own).finish();
     // A transaction must be ordered before its successors are due: earliest deadline first.

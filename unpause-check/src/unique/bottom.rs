@@ -93,8 +93,8 @@ impl Layout {
             let CollectionItem { from, to, take, .. } = item(under);
             while above.last().is_some_and(|over| of(item(*over).add).0 >= from) {
                 let over = item(above.pop().expect("looked at"));
-                // `Least` finds the least value from a position on. Both numbers are mirrored, so that it finds the
-                // latest value up to a position.
+                // `Least` finds the least value from a position on. The two numbers are mirrored, so that `Least` finds
+                // the latest value up to a position.
                 leaves.put(self.count - over.from, NONE - 1 - over.to);
             }
             let latest = leaves.from(self.count - to);

@@ -1,8 +1,8 @@
 //! A history of a collection, grouped by items: the first step of the engines for stacks and priority queues.
 //!
-//! An item is added once and taken at most once, so all operations on it are known. They determine when the item is
-//! *surely inside*: from the first return among them until the last call among them. This file finds contradictions
-//! within one item; the engines find contradictions between items.
+//! An item is added once and taken at most once, so all operations on it are known. These operations determine when the
+//! item is *surely inside*: from the first return among them until the last call among them. This file finds
+//! contradictions within one item; the engines find contradictions between items.
 
 use super::intervals::{Moments, NONE};
 use super::{Action, Core, Plain, Ruling, Span};

@@ -150,8 +150,8 @@ pub(super) enum Ruling {
 pub(super) struct Core {
     /// The operations, by index, in any order.
     pub(super) operations: Vec<u32>,
-    /// The anomaly. In its text, `{0}` represents the first of `operations`, `{1}` the second, and so on. Its edges
-    /// connect indices of the history.
+    /// The anomaly. In its text, `{0}` represents the first of `operations`, `{1}` the second, and so on. The edges of
+    /// the anomaly connect indices of the history.
     pub(super) anomaly: Anomaly,
 }
 

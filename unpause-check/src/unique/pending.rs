@@ -1,4 +1,4 @@
-//! Removals that never returned. They may have taken an item, but it is unknown which item.
+//! Removals that never returned. Such a removal may have taken an item, but it is unknown which item.
 //!
 //! An addition that never returned happened if its item was observed at any time, and can be left out otherwise. An
 //! observer that never returned is ignored. Both cases are handled before the engines begin. The remaining question is
@@ -7,8 +7,8 @@
 //! 1. If the history is linearizable without any of these removals, it is linearizable.
 //! 2. If it is not linearizable even though every item may leave as soon as the first of these removals was called, it
 //!    is not linearizable.
-//! 3. Some items, each alone, obstruct an operation that has returned. They are matched with the removals: the earliest
-//!    call takes the item that must leave first. If this matching explains the history, it is linearizable.
+//! 3. Some items, each alone, obstruct an operation that has returned. These items are matched with the removals: the
+//!    earliest call takes the item that must leave first. If this matching explains the history, it is linearizable.
 //!
 //! A history that is still undecided after these steps is decided by the search.
 

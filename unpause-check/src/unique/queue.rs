@@ -69,11 +69,11 @@ struct QueueCheck {
 /// An item that was inside, with the invocation, the return and the operation of its addition and its removal.
 #[derive(Clone, Copy)]
 struct QueueItem {
-    /// The times of the addition. Its return is never later than the return of the removal, because the removal comes
-    /// after it.
+    /// The times of the addition. The return of the addition is never later than the return of the removal, because the
+    /// removal comes after the addition.
     add: (u64, u64),
-    /// The times of the removal. Its invocation is never earlier than the invocation of the addition. Both times are
-    /// `u64::MAX` if no operation took the item.
+    /// The times of the removal. The invocation of the removal is never earlier than the invocation of the addition.
+    /// The two times are `u64::MAX` if no operation took the item.
     take: (u64, u64),
     added: u32,
     taken: u32,
@@ -244,8 +244,8 @@ impl QueueCheck {
         }
     }
 
-    /// Handles an operation that found the queue empty while an item was inside. This is a violation, unless a removal
-    /// that never returned may have taken the item.
+    /// Handles an operation that found the queue empty while an item was inside. Such a result is a violation, unless a
+    /// removal that never returned may have taken the item.
     fn found_nothing_wrongly(&mut self) -> Ruling {
         // The first of these removals may have taken any item that was not surely taken.
         if let Some(&first) = self.removals.first() {

@@ -4,9 +4,9 @@
 //! without a break. Swaps join the clusters of their two values into a *block* without a break. Block P must come
 //! before block Q if an operation of P returned before an operation of Q was invoked. In other words, the first return
 //! of P is earlier than the last invocation of Q. It is a contradiction if two blocks must each come before the other,
-//! and there is no other contradiction. This is theorem 4.2 of Gibbons and Korach 1997; the blocks are ours, and so are
-//! the rules for operations that never returned. In the terms of that paper, the zone of a block extends between its
-//! first return and its last invocation. A zone is *forward* if the return is earlier, otherwise *backward*. Two
+//! and there is no other contradiction. This rule is theorem 4.2 of Gibbons and Korach 1997; the blocks are ours, and
+//! so are the rules for operations that never returned. In the terms of that paper, the zone of a block extends between
+//! its first return and its last invocation. A zone is *forward* if the return is earlier, otherwise *backward*. Two
 //! forward zones must not overlap, and a backward zone must not lie inside a forward zone. So a linearization is the
 //! blocks, sorted by the starts of their zones, each in the order of its swaps.
 //!

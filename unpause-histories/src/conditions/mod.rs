@@ -35,8 +35,8 @@ pub struct Question<'a> {
     /// The number of threads for the search; 0 counts as 1. The verdict and the evidence do not depend on the number of
     /// threads. Used only if a history is split by key.
     pub threads: usize,
-    /// `true` if the finding must contain the texts of all operations. Otherwise it contains only the texts of the
-    /// operations that the evidence shows, because all texts of a long history need much memory.
+    /// `true` if the finding must contain the texts of all operations. If it is `false`, the finding contains only the
+    /// texts of the operations that the evidence shows, because all texts of a long history need much memory.
     pub all_texts: bool,
 }
 

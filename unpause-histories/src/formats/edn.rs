@@ -1,8 +1,8 @@
 //! EDN in Jepsen's form: one map per line, or all maps in a vector or list.
 //!
 //! The reader also accepts the tagged records of Jepsen 0.3 and later, comments, discarded forms, metadata, and maps
-//! with a namespace. It accepts values that Clojure prints but cannot read back, such as `#object[…]`. It does not
-//! accept program forms: quotes, functions, regular expressions.
+//! with a namespace. The reader accepts values that Clojure prints but cannot read back, such as `#object[…]`. The
+//! reader does not accept program forms: quotes, functions, regular expressions.
 
 use std::sync::Arc;
 

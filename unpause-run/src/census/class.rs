@@ -5,7 +5,7 @@
 //! the sum of the reads since, because reads have no order. A failed compare-exchange counts as a read.
 //!
 //! Some objects, such as channels, have operations with their own kinds. For such an object, the hash includes the sums
-//! of the earlier events that conflict with the event. This costs one step for each earlier message of a channel.
+//! of the earlier events that conflict with the event. These sums cost one step for each earlier message of a channel.
 //!
 //! The class number is the sum over the events of the run, so it does not depend on the order of independent steps. Two
 //! runs of different classes have the same number with a probability of about 2^-64. Musuvathi and Qadeer (*Fair

@@ -1,5 +1,5 @@
-//! The accesses of a file system call, for searches. They determine the conflicts with other calls, and whether a crash
-//! before the call differs from a crash after it.
+//! The accesses of a file system call, for searches. The accesses determine the conflicts with other calls, and whether
+//! a crash before the call differs from a crash after it.
 
 use super::Handle;
 use super::location::Ino;
@@ -23,7 +23,7 @@ pub enum Object {
     Errors(Ino),
 }
 
-/// An access to the contents of a mapped file. It conflicts with accesses of the other variant.
+/// An access to the contents of a mapped file. The access conflicts with accesses of the other variant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Contents {
     /// A call on the file read the contents.

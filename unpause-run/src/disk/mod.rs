@@ -92,7 +92,7 @@ pub struct Disk {
     settings: Settings,
     /// The kind of each inode.
     kinds: Vec<Kind>,
-    /// The values of locations that were set or read since the last power failure. This is a cache: the other fields
+    /// The values of locations that were set or read since the last power failure. The map is a cache: the other fields
     /// determine the values.
     now: Map<Location, Value>,
     /// The values that syncs made durable since the last power failure.

@@ -31,7 +31,7 @@ impl Below<'_> {
     }
 
     /// Returns the value with which the life after `layers` starts. Bytes after the end of the file are zeros, even if
-    /// their sectors reached the disk. Otherwise, a later extension would show bytes of a lost append.
+    /// their sectors reached the disk. Without this rule, a later extension would show bytes of a lost append.
     fn seen(&mut self, layers: &mut [Crashed], location: &Location) -> Value {
         let Part::Sector(index) = location.part else {
             return self.left(layers, location);

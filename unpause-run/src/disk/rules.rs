@@ -16,8 +16,8 @@ pub struct Rules {
     pub sync_covers_journal: bool,
     /// True if a rename that replaces a file first makes the data of the renamed file durable.
     pub rename_flushes: bool,
-    /// True if a rename is a single effect. Otherwise, adding the new name is an effect, and removing the old name is a
-    /// later effect.
+    /// True if a rename is a single effect. If it is false, adding the new name is an effect, and removing the old name
+    /// is a later effect.
     pub rename_is_atomic: bool,
     /// True if all effects reach the disk in call order, so that a crash leaves a prefix.
     pub everything_in_order: bool,

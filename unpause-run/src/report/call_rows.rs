@@ -1,9 +1,9 @@
 //! Call rows: the steps of a plain thread's call in one row. The row shows what the call did, the place of its last
 //! operation, and the place from which it was called.
 //!
-//! A row contains operations of one call between which no other thread stepped. It shows its last operation and the
-//! changes before it. It also shows its first operation if another thread stepped before that operation. So everything
-//! that decides the interleaving is visible.
+//! A row contains operations of one call between which no other thread stepped. The row shows the last of its
+//! operations and the changes before it. The row also shows its first operation if another thread stepped before that
+//! operation. So everything that decides the interleaving is visible.
 
 #[cfg(test)]
 mod tests;

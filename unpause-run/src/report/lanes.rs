@@ -40,8 +40,8 @@ const MESSAGE_LEAST: usize = 6;
 /// The maximum width of the names in a list.
 const LIST_NAME_MAX: usize = 20;
 
-/// Draws the rows below a header line. `chances` contains the texts of the chance column, by row. It is empty if there
-/// is no such column.
+/// Draws the rows below a header line. `chances` contains the texts of the chance column, by row. `chances` is empty if
+/// there is no such column.
 pub(super) fn draw(
     screen: &mut Screen,
     rows: &[ScheduleRow],

@@ -89,8 +89,8 @@ pub struct Report {
     pub package: String,
     /// The number of runs. Rehearsals, repeated runs and the runs of shrinking do not count.
     pub runs: u64,
-    /// The number of runs from which the strategy learned before the first counted run. Their outcomes are ignored. If
-    /// there are several worker threads, each may have repeated these runs.
+    /// The number of runs from which the strategy learned before the first counted run. The outcomes of these runs are
+    /// ignored. If there are several worker threads, each may have repeated these runs.
     pub rehearsals: u32,
     /// The first and the last requested seed; `None` if no seeds were requested.
     pub seeds: Option<(u64, u64)>,
@@ -165,8 +165,8 @@ pub struct Closure {
     pub orders: u64,
     /// The number of runs with more orders than were checked.
     pub open: u64,
-    /// The number of runs that were predicted to fail in another order, but did not fail. Their tasks share something
-    /// outside this library.
+    /// The number of runs that were predicted to fail in another order, but did not fail. The tasks of such a run share
+    /// something outside this library.
     pub unconfirmed: u64,
 }
 
@@ -184,8 +184,8 @@ pub struct Searched {
     /// The completed part of the search, from 0 to 1, according to `estimate`. `None` if it is unknown. If there is a
     /// `bound`, the completed part of the runs at the next higher bound.
     pub part: Option<f64>,
-    /// True if timeouts that are invisible to the search ended waits. Then not all orders were tried, and the search is
-    /// not a proof. Only runs of plain threads have such timeouts.
+    /// True if timeouts that are invisible to the search ended waits. If this is true, not all orders were tried, and
+    /// the search is not a proof. Only runs of plain threads have such timeouts.
     pub blind: bool,
     /// True if each order of steps was explored as a separate run, because tasks were found to depend on each other in
     /// a way that no operation shows. All steps may then conflict, so there are more runs, but the search is still a
@@ -224,8 +224,9 @@ pub struct Searched {
     pub series: Vec<ProgressPoint>,
     /// The audit with sampled runs after a complete search; `None` if the search is incomplete or found a failure.
     pub audit: Option<Audit>,
-    /// The search that received the second half of the runs. It exists if, by the estimate after the first half, the
-    /// remaining runs would not have sufficed for the original search. The other fields describe the original search.
+    /// The search that received the second half of the runs. The fallback exists if, by the estimate after the first
+    /// half, the remaining runs would not have sufficed for the original search. The other fields describe the original
+    /// search.
     pub fallback: Option<Box<Fallback>>,
 }
 
@@ -251,8 +252,8 @@ pub enum OrdersTaken {
     AsInC11,
     /// Some effects of weaker orders were tried, but not all, with the memory model `c11`. The search is not a proof.
     InPart,
-    /// The search has a bound, with the memory model `c11`. It is not a proof, because nothing shows that it tried all
-    /// effects.
+    /// The search has a bound, with the memory model `c11`. Such a search is not a proof, because nothing shows that it
+    /// tried all effects.
     WithinBound,
 }
 
@@ -273,8 +274,8 @@ pub struct Audit {
     /// The two steps that caused this difference. For a run that the search missed: the two steps that the search did
     /// not reverse. `None` if the steps were not identified.
     pub clash: Option<Clash>,
-    /// True if the body of the test is a closure that has captured values. They outlive a run, so the runs differ if
-    /// the closure changes them.
+    /// True if the body of the test is a closure that has captured values. Captured values outlive a run, so the runs
+    /// differ if the closure changes the values.
     pub captured: bool,
 }
 
@@ -418,7 +419,7 @@ pub struct Shrinking {
     pub complete: bool,
 }
 
-/// A lower bound on preemptions. It holds for all runs that fail in the same way with the same drawn values, and
+/// A lower bound on preemptions. The bound holds for all runs that fail in the same way with the same drawn values, and
 /// therefore with the same program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Proof {
@@ -479,7 +480,7 @@ impl Size {
 pub struct Renderer {
     /// The name of the renderer.
     pub name: &'static str,
-    /// The function that returns the report as text in its format. It never panics, for any report.
+    /// The function that returns the report as text in its format. The function never panics, for any report.
     pub render: fn(&Report, &Style) -> String,
 }
 

@@ -17,7 +17,8 @@ const OPERATIONS_MAX: usize = 20;
 /// A passing run of the same program, with the same drawn values and the same first steps as a failing run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PassingRun {
-    /// The number of first steps that both runs have in common. Both runs have a next step, of different tasks.
+    /// The number of first steps that both runs have in common. After these steps, both runs have a next step, and the
+    /// two next steps are of different tasks.
     pub common: u32,
     /// The total number of steps of the passing run.
     pub step_count: u32,

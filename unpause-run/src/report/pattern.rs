@@ -311,8 +311,8 @@ struct Locker {
     wants: Lock,
 }
 
-/// Returns the tasks that wait for each other's locks, if the failing run ends with such a circle. Each of them wants
-/// the lock that the next task holds.
+/// Returns the tasks that wait for each other's locks, if the failing run ends with such a circle. Each task in the
+/// circle wants the lock that the next task holds.
 fn circle_of_locks(run: &Run) -> Option<Vec<Locker>> {
     let waits = match &run.outcome {
         Outcome::Failed(Failure::Deadlock { waits }) => waits,

@@ -79,7 +79,8 @@ pub(super) fn parts(place: &str) -> (&str, Option<u32>, Option<u32>) {
     }
 }
 
-/// A writer of short places, such as `queue.rs:41`. It omits the file name if the previous place was in the same file.
+/// A writer of short places, such as `queue.rs:41`. The writer omits the file name if the previous place was in the
+/// same file.
 #[derive(Default)]
 pub(super) struct ShortPlaces {
     last: String,

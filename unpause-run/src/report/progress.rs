@@ -9,13 +9,13 @@ pub struct ProgressPoint {
     pub runs: u64,
     /// The completed part, as in [`Searched::part`](super::Searched::part).
     pub part: Option<f64>,
-    /// The estimated number of all runs, at least `runs`. It has an `interval`, unless the search is complete and the
-    /// number is therefore exact. `None` if it is unknown. For a bounded search, the number of all runs within its next
-    /// bound.
+    /// The estimated number of all runs, at least `runs`. The number has an `interval`, unless the search is complete
+    /// and the number is therefore exact. `None` if it is unknown. For a bounded search, the number of all runs within
+    /// its next bound.
     pub total: Option<u64>,
     /// The ends of an interval that contains the true number of all runs with a probability of about 95 %.
     pub interval: Option<(u64, u64)>,
-    /// The time since the search began. It is not a function of the search.
+    /// The time since the search began. This time is not a function of the search.
     pub milliseconds: u64,
 }
 

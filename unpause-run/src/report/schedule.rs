@@ -41,8 +41,8 @@ pub(super) enum ScheduleRow {
         task: TaskId,
         text: String,
         place: String,
-        /// The places of the calls around the operation, innermost first, without `place`. They are in a crate between
-        /// the primitive and the test, if any, and in the package under test.
+        /// The places of the calls around the operation, innermost first, without `place`. The calls are in a crate
+        /// between the primitive and the test, if any, and in the package under test.
         called: Vec<String>,
         /// True if the run failed at this operation.
         fatal: bool,

@@ -7,8 +7,8 @@ use super::{
 use crate::run::clock_mode::ClockMode;
 use unpause_check::picture::screen::{self, Paint, Screen, clean, plural};
 
-/// Returns the completed part of an incomplete search, such as `2.19 %`, or `part` if it is unknown. It is always below
-/// 100 %.
+/// Returns the completed part of an incomplete search, such as `2.19 %`, or `part` if it is unknown. The part is always
+/// below 100 %.
 pub(super) fn share(part: Option<f64>) -> String {
     let percent = |part: f64| screen::percent(part.clamp(0.0, 1.0 - f64::EPSILON), 2) + " %";
     part.map_or_else(|| "part".to_owned(), percent)
@@ -136,7 +136,7 @@ fn because(searched: &Searched) -> String {
     }
 }
 
-/// Returns a text which says that the order of two steps made a difference. It names the steps and the remedy.
+/// Returns a text which says that the order of two steps made a difference. The text names the steps and the remedy.
 /// `captured` is true if the body has captured values.
 fn did_not_commute(clash: Option<&Clash>, captured: bool) -> String {
     let which = match clash {

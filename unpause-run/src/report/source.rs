@@ -13,8 +13,8 @@ use unpause_check::picture::Style;
 
 /// Returns the generated programs of the failing run as Rust source; a comment if there are no such programs.
 ///
-/// The source compiles in a module with the command type in scope if `Program::source` returns Rust source. Its default
-/// does so for enums and structs of numbers with a derived `Debug`.
+/// The source compiles in a module with the command type in scope if `Program::source` returns Rust source. The default
+/// of this function returns Rust source for enums and structs of numbers with a derived `Debug`.
 ///
 /// ```
 /// use sim::report::{Report, Style, rust};
@@ -173,7 +173,8 @@ struct SourceLine {
 
 /// An open parenthesis, bracket or brace.
 struct OpenBracket {
-    /// True if the bracket opens a tuple. Otherwise it follows a name, as in a call, or is not a parenthesis.
+    /// True if the bracket opens a tuple. If it is false, the bracket follows a name, as in a call, or is not a
+    /// parenthesis.
     is_tuple: bool,
     /// The number of commas directly inside.
     commas: u32,

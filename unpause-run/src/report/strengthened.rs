@@ -151,9 +151,9 @@ impl Candidate {
     }
 }
 
-/// Returns the operations whose stronger orders might prevent the stale reads and the early stores of a run. These are
-/// the stale read, the missed store, and the operations of both tasks in between. If `all` is true, also the other
-/// operations on these objects.
+/// Returns the operations whose stronger orders might prevent the stale reads and the early stores of a run. The
+/// candidates are the stale read, the missed store, and the operations of both tasks in between. If `all` is true, also
+/// the other operations on these objects.
 #[doc(hidden)]
 pub fn candidates(run: &Run, all: bool) -> Vec<Candidate> {
     let mut positions = Vec::new();

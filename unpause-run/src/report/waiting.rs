@@ -88,9 +88,9 @@ pub(super) fn with_holders(run: &Run, waits: &[Wait]) -> Vec<Wait> {
     waits.iter().map(complete).collect()
 }
 
-/// Returns the indices of the events that acquired the lock for which a thread waits. This is the lock of the wait, or
-/// the lock on which the waiting call did its last operation. Only for locks that were stepped in detail and are still
-/// held.
+/// Returns the indices of the events that acquired the lock for which a thread waits. The lock is the lock of the wait,
+/// or the lock on which the waiting call did its last operation. Only for locks that were stepped in detail and are
+/// still held.
 pub(super) fn holders(run: &Run, wait: &Wait) -> Vec<usize> {
     let holds = &run.threads.holds;
     let is_lock = |object: &ObjectId| holds.iter().any(|hold| hold.lock == *object);

@@ -1,5 +1,5 @@
-//! The explanation of a failing run by other runs. It consists of the interrupted region of lines, the remedy, the
-//! chance of failure after each of the first steps, and the step after which every schedule fails.
+//! The explanation of a failing run by other runs. The explanation consists of the interrupted region of lines, the
+//! remedy, the chance of failure after each of the first steps, and the step after which every schedule fails.
 //!
 //! This module writes the explanation text; [`chance_column`](super::chance_column) draws the column of the schedule.
 
@@ -46,8 +46,8 @@ pub struct Why {
 
 /// The chance that a schedule fails if it begins with the first steps of a run.
 ///
-/// Schedules are weighted. Unless it yields, the task of the previous step continues with a probability of 7/8.
-/// Otherwise, each other task is equally likely. So a step that raises the chance is a switch that matters.
+/// Schedules are weighted. Unless it yields, the task of the previous step continues with a probability of 7/8. In the
+/// other cases, each other task is equally likely. So a step that raises the chance is a switch that matters.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Chance {
     /// The number of first steps.
@@ -63,7 +63,7 @@ pub struct Chance {
 pub struct NoReturn {
     /// The number of first steps. 0 means that the test fails in every run.
     pub after: u32,
-    /// The number of interleavings after these steps. Each was run and failed.
+    /// The number of interleavings after these steps. Each interleaving was run and failed.
     pub interleavings: u64,
 }
 
@@ -124,8 +124,8 @@ pub(super) fn own_place(run: &Run, at: usize, event: &Event) -> String {
 }
 
 impl Why {
-    /// Returns the chance of failure after this many steps. It is exact, or the sampled chance of the nearest smaller
-    /// number of steps.
+    /// Returns the chance of failure after this many steps. The chance is exact, or it is the sampled chance of the
+    /// nearest smaller number of steps.
     pub fn chance_after(&self, steps: u32) -> Option<Chance> {
         if let Some(NoReturn { after, .. }) = self.no_return.filter(|proved| proved.after <= steps)
         {

@@ -194,8 +194,8 @@ impl TaskRow {
 /// operations.
 #[derive(Clone)]
 pub struct Announcements {
-    // The usual single announcement has its own field, so there is no list to traverse and nothing to allocate. It is
-    // not an `Option`, because an `Option` takes twice as long to copy.
+    // The usual single announcement has its own field, so there is no list to traverse and nothing to allocate. The
+    // field is not an `Option`, because an `Option` takes twice as long to copy.
     #[doc(hidden)]
     pub first: Announced,
     #[doc(hidden)]
@@ -418,7 +418,8 @@ impl Board {
         self.invariant_events.extend(first..self.events.len());
     }
 
-    /// Returns `true` if an invariant caused the event at this index. It is then no access of its task.
+    /// Returns `true` if an invariant caused the event at this index. If it is `true`, the event is no access of its
+    /// task.
     pub fn is_of_invariant(&self, event: usize) -> bool {
         self.invariant_events.binary_search(&event).is_ok()
     }

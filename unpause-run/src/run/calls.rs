@@ -6,8 +6,8 @@ use unpause_ordered::sort_by_key;
 
 /// A call from the package under test to a function of another package, or to a primitive of std.
 ///
-/// If only the line of a call is known, two calls in a loop from the same line can count as one call. This happens only
-/// if the calls only read memory.
+/// If only the line of a call is known, two calls in a loop from the same line can count as one call. Calls are
+/// confused like this only if they only read memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CallRecord {
     /// The task of the thread.
@@ -61,8 +61,8 @@ pub struct Within {
     pub place: String,
     /// The place in a crate between the primitive and the package under test, or an empty text.
     pub through: String,
-    /// A hash of the return addresses between the function and the operation. It distinguishes the operations of the
-    /// call.
+    /// A hash of the return addresses between the function and the operation. The hash distinguishes the operations of
+    /// the call.
     pub operation: u64,
 }
 

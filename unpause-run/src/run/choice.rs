@@ -79,9 +79,9 @@ pub trait Strategy: Send {
     /// [prepared](Strategy::prepare) seed. From rehearsals, a strategy learns the number of steps and the accesses of
     /// each task.
     ///
-    /// The owner of the strategy first runs the body this many times and ignores the outcomes. It prepares each of
-    /// these runs as usual, with the seeds 0, 1, …. A new strategy learns the same from the same body for the same
-    /// seed, so a seed gives the same run alone and among other seeds.
+    /// The owner of the strategy first runs the body this many times and ignores the outcomes. Before each of these
+    /// runs, the owner prepares the strategy as usual, with the seeds 0, 1, …. A new strategy learns the same from the
+    /// same body for the same seed, so a seed gives the same run alone and among other seeds.
     fn rehearsals(&self) -> u32 {
         0
     }

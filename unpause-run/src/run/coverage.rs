@@ -1,8 +1,8 @@
 //! Coverage of interleavings. A [`Report`](crate::report::Report) includes it on request.
 //!
-//! If two runs differ only in the order of independent steps, no task can distinguish them. Such runs belong to one
-//! *class* (Mazurkiewicz 1977), and a seed that repeats a class shows nothing new. The module `census` computes the
-//! class of a run; this module holds the resulting data.
+//! If two runs differ only in the order of independent steps, no task can distinguish them. Runs that no task can
+//! distinguish belong to one *class* (Mazurkiewicz 1977), and a seed that repeats a class shows nothing new. The module
+//! `census` computes the class of a run; this module holds the resulting data.
 
 use crate::run::ids::{Spot, TaskPath};
 
@@ -73,7 +73,7 @@ impl Coverage {
     /// (Good 1953) is the number of classes seen once, divided by the number of runs.
     ///
     /// The estimate covers only classes that the strategy can reach, weighted by their frequency. A result of 0 means
-    /// that further seeds are of little use. It does not mean that the rest of the program is correct.
+    /// that further seeds are of little use. A 0 does not mean that the rest of the program is correct.
     ///
     /// ```
     /// let coverage = sim::run::coverage::Coverage { runs: 200, once: 3, ..Default::default() };
@@ -90,19 +90,19 @@ impl Coverage {
     ///
     /// # Method
     /// The difference between the estimate and the truth has a variance of about (r + 2 t) / n², for n runs, r classes
-    /// seen once and t seen twice. Its distribution is nearly normal (Esty, *A Normal Limit Law for a Nonparametric
-    /// Estimator of the Coverage of a Random Sample*, Annals of Statistics 1983; Robbins 1968 for its expectation). The
-    /// interval has all values x of the truth for which |r - n x| is at most 1.96 standard deviations. The variance n x
-    /// (1 - x) + 2 t is computed from x and not from r (Wilson 1927). The interval therefore has a width even if r and
-    /// t are 0: its upper end is then 3.8 / n. The lower end is 0 if at most 3 classes were seen once. In that case,
-    /// these classes may have been the last. A class is seen exactly once with a probability of at most 1 / e, and e^-3
-    /// exceeds the 2.5 % allowed below the interval.
+    /// seen once and t seen twice. The distribution of this difference is nearly normal (Esty, *A Normal Limit Law for
+    /// a Nonparametric Estimator of the Coverage of a Random Sample*, Annals of Statistics 1983; Robbins 1968 for its
+    /// expectation). The interval has all values x of the truth for which |r - n x| is at most 1.96 standard
+    /// deviations. The variance n x (1 - x) + 2 t is computed from x and not from r (Wilson 1927). The interval
+    /// therefore has a width even if r and t are 0: its upper end is then 3.8 / n. The lower end is 0 if at most 3
+    /// classes were seen once. In that case, these classes may have been the last. A class is seen exactly once with a
+    /// probability of at most 1 / e, and e^-3 exceeds the 2.5 % allowed below the interval.
     ///
     /// The method assumes independent runs with the same probabilities. Default seeds violate this slightly: they run
     /// under different strategies, and neighboring seeds share what their strategy has learned. The interval was
-    /// measured for 1,664 pairs of a program and a number of seeds, half of them generated programs. It contains the
-    /// truth in 95.2 % of the pairs: in 98.7 % if a program has few classes, but in 89.1 % if it has more than a
-    /// hundred. In the latter case the truth is above the interval in 9.5 %.
+    /// measured for 1,664 pairs of a program and a number of seeds, half of them generated programs. The interval
+    /// contains the truth in 95.2 % of the pairs: in 98.7 % if a program has few classes, but in 89.1 % if it has more
+    /// than a hundred. In the latter case the truth is above the interval in 9.5 %.
     ///
     /// ```
     /// use sim::run::coverage::Coverage;

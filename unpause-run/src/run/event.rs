@@ -7,8 +7,8 @@ use crate::run::op::{Access, Op};
 
 /// An operation that took effect.
 ///
-/// A step usually has one event. It has no event if the task only started or found something that was not ready. It has
-/// several if it polled a `join!` or dropped guards.
+/// A step usually has one event. The step has no event if the task only started or found something that was not ready.
+/// The step has several events if it polled a `join!` or dropped guards.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Event {
     /// The step of the event, counted from 0.

@@ -296,8 +296,8 @@ impl Failure {
             Failure::Invariant { name, place, .. } => format!("{name} {place}"),
             Failure::Error { message } | Failure::Unreadable { message } => message.clone(),
             Failure::Deadlock { waits } => {
-                // A plain thread may wait for the same lock inside a recorded call or in the code within it. Both cases
-                // get the same name here.
+                // A plain thread may wait for the same lock inside a recorded call or in the code within it. The two
+                // cases get the same name here.
                 let name = |name: &'static str| match name {
                     "lock" | "read" | "write" => "resume",
                     name => name,

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// A transport of messages, as the executor of a run sees it: a stream, or the network side of a socket. It keeps the
-/// messages in flight, each with a number.
+/// A transport of messages, as the executor of a run sees it: a stream, or the network side of a socket. The transport
+/// keeps the messages in flight, each with a number.
 pub trait Delivery: Send + Sync {
     /// Delivers a message, in the step of its carrier.
     fn arrive(self: Arc<Self>, number: u64);

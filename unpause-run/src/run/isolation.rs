@@ -3,7 +3,7 @@
 /// The part of the process state that the runs of a test with plain threads share.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Isolation {
-    /// The runs share the process. Its statics are restored between runs.
+    /// The runs share the process. The statics of the process are restored between runs.
     #[default]
     Run,
     /// The runs share nothing: each run has its own process, a copy of the test process.

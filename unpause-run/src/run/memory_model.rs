@@ -10,8 +10,8 @@ pub const MISSED: Op = Op::new("misses_the_newest_value_of", Access::Read);
 /// An event that follows a store which took effect before the newest store. The event shows the newest value.
 pub const PRECEDED: Op = Op::new("precedes_the_newest_value_of", Access::Read);
 
-/// The kind of the words with which a cell of another tool counts its accesses. They are not atomics of the program,
-/// so their operations have no memory order that a report could name.
+/// The kind of the words with which a cell of another tool counts its accesses. Such words are not atomics of the
+/// program, so their operations have no memory order that a report could name.
 pub const CELL: &str = "UnsafeCell";
 
 /// The memory order of an operation, in a run with the memory model `c11`.

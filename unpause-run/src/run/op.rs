@@ -123,7 +123,7 @@ impl Op {
 /// The access of an operation to its object, as visible to other tasks.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Access {
-    /// The first step of a task, up to its first point. It touches nothing shared.
+    /// The first step of a task, up to its first point. This step touches nothing shared.
     Start,
     /// A step that touches nothing shared, such as `yield_now`.
     Yield,
@@ -210,8 +210,9 @@ impl Access {
         }
     }
 
-    /// Returns `true` if the operation waits until its object is free. Its race is then with the last acquisition of
-    /// the object, not with the release that enabled it, because release and acquisition cannot be swapped.
+    /// Returns `true` if the operation waits until its object is free. The race of such an operation is then with the
+    /// last acquisition of the object, not with the release that enabled it, because release and acquisition cannot be
+    /// swapped.
     pub fn waits(self) -> bool {
         matches!(self, Access::Lock | Access::LockShared)
     }

@@ -1,8 +1,8 @@
 //! Captured panics: their messages and places, which are not printed.
 //!
 //! `catch_unwind` returns the payload of a panic but not its place. The engine of the build therefore installs one
-//! panic hook for the process. The hook records a panic in a run for the code that catches it on the same thread. It
-//! forwards every other panic to the previous hook.
+//! panic hook for the process. The hook records a panic in a run for the code that catches it on the same thread. The
+//! hook forwards every other panic to the previous hook.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
@@ -23,7 +23,7 @@ pub struct Panicked {
 pub enum PanicHandling {
     /// The panic belongs to no run: the previous hook prints it.
     Foreign,
-    /// The panic belongs to a run and was recorded. It must not be printed.
+    /// The panic belongs to a run and was recorded. The panic must not be printed.
     Taken,
     /// The panic was recorded, but must be printed nevertheless.
     Shown,

@@ -20,8 +20,8 @@ impl<T> Pool<T> {
         self.len = 0;
     }
 
-    /// Adds an entry and returns it, so that the caller can overwrite it. It is a spare entry with
-    /// its old content, if any, else a new entry.
+    /// Adds an entry and returns it, so that the caller can overwrite it. The entry is a spare entry with its old
+    /// content, if any, else a new entry.
     #[inline]
     pub fn push(&mut self, create: impl FnOnce() -> T) -> &mut T {
         if self.len == self.entries.len() {

@@ -154,8 +154,8 @@ impl ProgramRecord {
     pub fn left(&self) -> Vec<&CommandRecord> {
         let runs = |command: &&CommandRecord| command.layout.fate != Fate::Absent;
         let mut left: Vec<&CommandRecord> = self.commands.iter().filter(runs).collect();
-        // The stable sort is right for commands that moved to the end of the prefix or to the start of the suffix. They
-        // were generated after the prefix and before the suffix.
+        // The stable sort is right for commands that moved to the end of the prefix or to the start of the suffix.
+        // These commands were generated after the prefix and before the suffix.
         sort_by_key(&mut left, |command| command.layout.part);
         left
     }
@@ -371,8 +371,8 @@ pub fn is_of_program(why: &str) -> bool {
     why == PROGRAM || why == INITIAL
 }
 
-/// The change of a generated command in a smaller program. It is a decision of the run, so that a trace records it. The
-/// decision is 0, [`Change::Keep`], while nothing is shrunk.
+/// The change of a generated command in a smaller program. The change is a decision of the run, so that a trace records
+/// it. The decision is 0, [`Change::Keep`], while nothing is shrunk.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Change {
     /// The command keeps its position.

@@ -375,13 +375,15 @@ impl PartialOrd for Cost {
     }
 }
 
-/// A lenient replay of a schedule. It defines the meaning of a schedule in a run that differs from the original run.
+/// A lenient replay of a schedule. The replay defines the meaning of a schedule in a run that differs from the original
+/// run.
 ///
 /// - The turns are replayed in order. If the task of a turn cannot step (it waits, has ended, or was never spawned), it
 ///   loses its turn. The lost steps are added to its next turn, so that this turn ends where it would have ended. (An
 ///   open turn leaves no lost steps.)
-/// - After the last turn, [`pick`](Cursor::pick) returns `None`, and the replayer continues by default. It picks the
-///   task of the last step while this task can step, else the candidate with the lowest [`TaskPath`].
+/// - After the last turn, [`pick`](Cursor::pick) returns `None`, and the replayer continues by default. By default, the
+///   replayer picks the task of the last step while this task can step, else the candidate with the lowest
+///   [`TaskPath`].
 /// - A draw returns 0 if the schedule has no value for it, or if the value is not below its bound. Unused values are
 ///   ignored.
 ///

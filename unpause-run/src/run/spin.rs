@@ -1,5 +1,5 @@
-//! Spinning tasks: tasks that read the same objects in a loop. They are the usual cause of a run that reaches its step
-//! limit.
+//! Spinning tasks: tasks that read the same objects in a loop. Spinning tasks are the usual cause of a run that reaches
+//! its step limit.
 
 use super::Run;
 use crate::run::event::Event;

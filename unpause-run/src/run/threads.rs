@@ -23,7 +23,8 @@ pub struct ThreadFacts {
 pub struct SpawnRecord {
     /// The memory word that contains the state of the task.
     pub state: ObjectId,
-    /// The place of the spawn, as `file:line:column`. It is in the package under test if that package caused the spawn.
+    /// The place of the spawn, as `file:line:column`. The place is in the package under test if that package caused the
+    /// spawn.
     pub place: String,
 }
 

@@ -16,8 +16,8 @@ use crate::run::program::{CommandRecord, Part};
 pub struct Trace {
     /// The origin of the trace and the outcome of its run.
     pub header: Header,
-    /// The remaining commands of generated programs. They are for people: a replay generates the programs again from
-    /// the drawn values.
+    /// The remaining commands of generated programs. The commands are for people: a replay generates the programs again
+    /// from the drawn values.
     pub program: Vec<TraceCommand>,
     /// The tasks, in spawn order. The first task is the body of the test; a parent precedes its children.
     pub tasks: Vec<TraceTask>,

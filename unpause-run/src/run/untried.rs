@@ -8,7 +8,8 @@ pub enum Untried {
     Beyond(&'static str),
     /// Something outside this library on which steps depend.
     Unseen(&'static str),
-    /// A function that a plain thread entered, or a part of such a function. Its operations are not steps.
+    /// A function that a plain thread entered, or a part of such a function. The operations of the function are not
+    /// steps.
     Function(&'static str),
     /// The behaviors of memory orders weaker than `SeqCst`.
     Orders,

@@ -10,8 +10,8 @@ use crate::run::ids::{ObjectId, Place, TaskId};
 /// Marker for the absence of a slot.
 const NONE: u32 = u32::MAX;
 
-/// A condition that was false, and the objects that it read. It is evaluated again after one of these objects has
-/// changed.
+/// A condition that was false, and the objects that it read. The condition is evaluated again after one of these
+/// objects has changed.
 #[derive(Clone, Debug)]
 pub struct Watch {
     /// The task that waits.

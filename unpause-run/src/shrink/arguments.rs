@@ -6,8 +6,8 @@
 use super::Search;
 use crate::run::program::Fate;
 
-/// The number of fresh schedules to try if a simpler command loses the failure. It is small, because the same command
-/// with other arguments usually fails under the same schedule.
+/// The number of fresh schedules to try if a simpler command loses the failure. The number is small, because the same
+/// command with other arguments usually fails under the same schedule.
 const FRESH: u64 = 4;
 
 pub(super) fn run(search: &mut Search<'_>) {

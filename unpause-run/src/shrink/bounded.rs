@@ -3,9 +3,9 @@
 //! The other passes try one change at a time and can get stuck. For example, another task could cause the failure with
 //! one preemption less, or a preemption can be removed only if another preemption moves. This pass enumerates lists of
 //! turns, short lists first. In each list, some turns are cut after a number of steps, and all other turns are open.
-//! The number of cuts is lower than the number of preemptions of the best schedule. This is iterative context bounding
-//! (Musuvathi and Qadeer, PLDI 2007, section 3), over lenient schedules. For a small run, the enumeration is nearly
-//! complete; for a large run, it stops after [`CANDIDATES`].
+//! The number of cuts is lower than the number of preemptions of the best schedule. This search is iterative context
+//! bounding (Musuvathi and Qadeer, PLDI 2007, section 3), over lenient schedules. For a small run, the enumeration is
+//! nearly complete; for a large run, it stops after [`CANDIDATES`].
 
 use crate::run::schedule::{Cost, Turn};
 
@@ -15,8 +15,8 @@ use super::Search;
 /// best schedule, and shrinking a result again changes nothing.
 const CANDIDATES: u64 = 600;
 
-/// The number of candidates with one more preemption. It is small, because such candidates must be far shorter for a
-/// gain, and rarely are.
+/// The number of candidates with one more preemption. The number is small, because such candidates must be far shorter
+/// for a gain, and rarely are.
 const CANDIDATES_MORE: u64 = 150;
 
 /// The maximum number of places at which a task is cut.

@@ -2,22 +2,23 @@
 //!
 //! A random interleaving that breaks a program has thousands of switches, but only one or two of them matter.
 //! [`shrink()`] searches for the [`Schedule`] with the least [`Cost`](crate::run::schedule::Cost) that still fails in
-//! the same way. It uses only schedules and a [`Replayer`], and does not depend on tasks, primitives or the runtime.
-//! The tests therefore use an interpreter of toy programs and compare results with the true minimum.
+//! the same way. The function uses only schedules and a [`Replayer`], and does not depend on tasks, primitives or the
+//! runtime. The tests therefore use an interpreter of toy programs and compare results with the true minimum.
 //!
 //! # Order
 //!
-//! A smaller schedule is easier to read. It has fewer steps up to the failure, where a preemption counts as four steps;
-//! then fewer turns; then smaller drawn values ([`Cost`](crate::run::schedule::Cost)). It never has more steps than the
-//! original run, not even to save a preemption. The cost is computed from the schedule that *really ran*, never from
-//! the candidate. A replay follows a candidate leniently ([`Cursor`](crate::run::schedule::Cursor)), so almost any list
-//! of turns is a run, and the candidates of a pass can be inexact. A candidate is accepted only if it fails in the same
-//! way and costs strictly less. Costs cannot decrease forever, so the search always ends. The search is deterministic.
-//! Shrinking a result again changes nothing if the budget was sufficient the first time.
+//! A smaller schedule is easier to read. A smaller schedule has fewer steps up to the failure, where a preemption
+//! counts as four steps; then fewer turns; then smaller drawn values ([`Cost`](crate::run::schedule::Cost)). A shrunk
+//! schedule never has more steps than the original run, not even to save a preemption. The cost is computed from the
+//! schedule that *really ran*, never from the candidate. A replay follows a candidate leniently
+//! ([`Cursor`](crate::run::schedule::Cursor)), so almost any list of turns is a run, and the candidates of a pass can
+//! be inexact. A candidate is accepted only if it fails in the same way and costs strictly less. Costs cannot decrease
+//! forever, so the search always ends. The search is deterministic. Shrinking a result again changes nothing if the
+//! budget was sufficient the first time.
 //!
 //! # The search
 //!
-//! [`PASSES`] run in order, in rounds, until a whole round finds nothing. They start with a few big pieces of the
+//! [`PASSES`] run in order, in rounds, until a whole round finds nothing. The passes start with a few big pieces of the
 //! schedule, and continue with ever smaller pieces (delta debugging: Zeller and Hildebrandt, "Simplifying and isolating
 //! failure-inducing input", TSE 2002). A run of 10^5 steps typically shrinks to a handful of turns after a few dozen
 //! replays. No schedule is tried twice. Expensive passes ([`PassPhase::Stuck`]) run only when the other passes find
@@ -65,10 +66,10 @@ pub use smallest::{Edit, Search};
 pub trait Replayer {
     /// Follows `schedule` leniently, by the rules of [`Cursor`](crate::run::schedule::Cursor). If the run fails in the
     /// same way (kind and place) as the original run, returns the schedule that really ran, up to the failure, with its
-    /// actual [`preempts`](crate::run::schedule::Turn::preempts). Otherwise returns `None`.
+    /// actual [`preempts`](crate::run::schedule::Turn::preempts). If the run does not fail in this way, returns `None`.
     ///
-    /// Must be a function of the schedule. The table of tasks may have any order. It may contain tasks that never
-    /// stepped, which the search may then use.
+    /// Must be a function of the schedule. The table of tasks may have any order. The table may contain tasks that
+    /// never stepped, which the search may then use.
     fn replay(&mut self, schedule: &Schedule) -> Option<Schedule>;
 
     /// Searches all schedules of a generated program for a `smaller` run with the same failure. The drawn values in
@@ -129,8 +130,8 @@ impl Default for Budget {
 /// The result of a search.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Shrunk {
-    /// The schedule with the lowest cost found, as it ran, with tasks sorted by path. It has no more steps than the
-    /// original schedule. If the replay of the original schedule did not fail, the original schedule.
+    /// The schedule with the lowest cost found, as it ran, with tasks sorted by path. The schedule has no more steps
+    /// than the original schedule. If the replay of the original schedule did not fail, the original schedule.
     pub schedule: Schedule,
     /// True if the replay of the original schedule failed. If false, the program depends on something outside its
     /// decisions, and nothing was shrunk.
@@ -163,8 +164,8 @@ pub struct Pass {
     pub summary: &'static str,
     /// The rounds in which the pass runs.
     pub phase: PassPhase,
-    /// The function that tries candidates. It should depend only on the best schedule, and should try big changes
-    /// first.
+    /// The function that tries candidates. The function should depend only on the best schedule, and should try big
+    /// changes first.
     pub run: fn(&mut Search<'_>),
 }
 

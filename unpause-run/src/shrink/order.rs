@@ -5,8 +5,8 @@
 
 use super::Search;
 
-/// The maximum number of candidates, including candidates tried before. It covers all candidates for up to 11 turns.
-/// For more turns, pairs with the smallest total length come first.
+/// The maximum number of candidates, including candidates tried before. The number covers all candidates for up to 11
+/// turns. For more turns, pairs with the smallest total length come first.
 const CANDIDATES: u64 = 220;
 
 pub(super) fn run(search: &mut Search<'_>) {

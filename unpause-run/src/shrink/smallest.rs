@@ -149,8 +149,8 @@ impl<'a> Search<'a> {
 
     /// Returns the current minimum piece size for a list with `len` parts, at least 1.
     ///
-    /// All passes begin with few big pieces, and use smaller pieces only when the big pieces find nothing more.
-    /// Otherwise, one pass on a long schedule would exhaust the budget of all passes.
+    /// All passes begin with few big pieces, and use smaller pieces only when the big pieces find nothing more. With
+    /// small pieces from the start, one pass on a long schedule would exhaust the budget of all passes.
     pub fn finest(&self, len: usize) -> usize {
         (len / self.pieces).max(1)
     }
@@ -197,7 +197,7 @@ impl<'a> Search<'a> {
     }
 
     /// Tries the `nth` simpler command, counted from 1, in place of the command at this position of
-    /// [`Schedule::commands`]. Otherwise like [`attempt_program`](Search::attempt_program).
+    /// [`Schedule::commands`]. In other respects, this function is like [`attempt_program`](Search::attempt_program).
     pub fn attempt_simpler(&mut self, at: usize, nth: u64, fresh: u64) -> bool {
         let Command { change: (task, _), simpler: (from, to), .. } = self.best.commands[at];
         if from == to {
@@ -224,7 +224,8 @@ impl<'a> Search<'a> {
     }
 
     /// Searches the schedules of a smaller program in up to `runs` runs. If the search was not complete, tries up to
-    /// `scattered` random schedules. Otherwise like [`attempt_program`](Search::attempt_program).
+    /// `scattered` random schedules. In other respects, this function is like
+    /// [`attempt_program`](Search::attempt_program).
     pub fn seek_program(&mut self, changes: &[(usize, Change)], runs: u64, scattered: u64) -> bool {
         let candidate = project(&self.best, changes);
         let blank = Schedule { turns: Vec::new(), ..candidate.clone() };

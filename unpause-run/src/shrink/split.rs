@@ -7,8 +7,8 @@ use crate::run::schedule::Turn;
 
 use super::Search;
 
-/// The maximum number of candidates, including candidates tried before. It covers all candidates of a small run. In a
-/// large run, the candidates split turns at equal distances.
+/// The maximum number of candidates, including candidates tried before. The number covers all candidates of a small
+/// run. In a large run, the candidates split turns at equal distances.
 const CANDIDATES: u64 = 500;
 
 pub(super) fn run(search: &mut Search<'_>) {
@@ -26,8 +26,8 @@ pub(super) fn run(search: &mut Search<'_>) {
     }
 }
 
-/// If turn `to` is earlier than turn `from`, moves the first `steps` steps of `from` before `to`. Otherwise moves the
-/// remaining steps of `from` after `to`.
+/// If turn `to` is earlier than turn `from`, moves the first `steps` steps of `from` before `to`. If turn `to` is
+/// later, moves the remaining steps of `from` after `to`.
 fn moved(turns: &[Turn], from: usize, steps: u32, to: usize) -> Vec<Turn> {
     let mut candidate = turns.to_vec();
     let first = Turn { steps, ..turns[from] };

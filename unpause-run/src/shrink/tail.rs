@@ -1,7 +1,7 @@
 //! Drops the end of a schedule. The run then continues by the default rule, without preemptions.
 //!
-//! The cause of a failure is often long before the failure. The pass tries to keep nothing, then
-//! half, then three quarters, and so on. This takes about log2(turns) replays.
+//! The cause of a failure is often long before the failure. The pass tries to keep nothing, then half, then three
+//! quarters, and so on. The pass takes about log2(turns) replays.
 
 use super::Search;
 

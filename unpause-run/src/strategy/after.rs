@@ -1,7 +1,7 @@
 //! Continuations of a run: the strategy follows its first steps, then chooses tasks at random.
 //!
 //! The continuations of the prefixes of a failing run explain the failure. These runs belong to no seed of a test, so
-//! the strategy has no row in the registry. Its n-th run is a function of n alone.
+//! the strategy has no row in the registry. The n-th run of the strategy is a function of n alone.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -21,8 +21,8 @@ const ONE_CHANGE_IN: u64 = 12;
 /// The choice of tasks after the prefix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Then {
-    /// The task of the previous step continues with a probability of 7/8, unless it yields. Otherwise each other task
-    /// is equally likely. A schedule of this kind switches rarely, so a switch that matters is easy to see.
+    /// The task of the previous step continues with a probability of 7/8, unless it yields. In the other cases, each
+    /// other task is equally likely. A schedule of this kind switches rarely, so a switch that matters is easy to see.
     Sticky,
     /// A random walk in even runs, random priorities in odd runs.
     Any,

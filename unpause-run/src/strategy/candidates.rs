@@ -27,7 +27,7 @@ impl Candidates {
         self.held = 0;
     }
 
-    /// Adds the next task. It cannot step yet.
+    /// Adds the next task. The task cannot step yet.
     pub(super) fn arrive(&mut self) {
         let at = self.at.len() as u32;
         self.at.push(at);

@@ -1,5 +1,5 @@
-//! The source of random numbers for strategies. It is the frozen stream of a seed or, in tests, a
-//! source that enumerates all numbers, so that tests compute exact probabilities.
+//! The source of random numbers for strategies. The source is the frozen stream of a seed or, in tests, a source that
+//! enumerates all numbers, so that tests compute exact probabilities.
 
 use crate::run::ids::Seed;
 use crate::run::rng::Rng;

@@ -29,7 +29,7 @@ pub enum StepItem {
     /// A possible increment of the numbers of messages that network cuts and clogs have stopped, or, if `reads` is
     /// true, a read of these numbers.
     Counted { reads: bool },
-    /// An operation on something outside this library. It conflicts with every other such operation.
+    /// An operation on something outside this library. The operation conflicts with every other such operation.
     Unseen,
     /// The end of the run, after which no other task takes a step.
     Over,

@@ -30,7 +30,7 @@ pub struct Held {
 
 impl Held {
     /// Creates a strategy that uses the values of this schedule: all values, or only the values that generate programs.
-    /// It ignores the turns of the schedule.
+    /// The strategy ignores the turns of the schedule.
     pub fn new(inner: Box<dyn Strategy>, schedule: &Schedule, programs_only: bool) -> Held {
         let schedule = Arc::new(Schedule { turns: Vec::new(), ..schedule.clone() });
         Held {

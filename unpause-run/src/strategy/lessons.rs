@@ -31,7 +31,7 @@ const LESSONS: u32 = 16;
 #[derive(Debug)]
 pub(super) struct Lessons<S> {
     create: fn() -> S,
-    /// The lesson of the current seed. It is not in `kept`, so that a step needs no look-up.
+    /// The lesson of the current seed. The lesson is not in `kept`, so that a step needs no look-up.
     serves: S,
     number: u32,
     /// The other lessons begun so far, by number.

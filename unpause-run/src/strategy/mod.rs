@@ -24,10 +24,10 @@
 //!
 //! Some steps are not announced: the death or pause of a node, an abort, a stall, the drop of a future and the cut of a
 //! link. In two seeds out of three, every strategy except `random` draws a moment for each such fault found in the
-//! rehearsals. It draws uniformly among the steps of the tasks that the fault disturbs. With n such steps, each of the
-//! n + 1 moments has a probability of at least 2 / (3 (n + 1)). In a random walk, a fault occurs after k steps with a
-//! probability of only about 2^-k. The promises in the table are for programs without faults. In programs with faults,
-//! they hold with a third of the probability.
+//! rehearsals. The moment is drawn uniformly among the steps of the tasks that the fault disturbs. With n such steps,
+//! each of the n + 1 moments has a probability of at least 2 / (3 (n + 1)). In a random walk, a fault occurs after k
+//! steps with a probability of only about 2^-k. The promises in the table are for programs without faults. In programs
+//! with faults, they hold with a third of the probability.
 //!
 //! Searches ([`SEARCHES`]) plan each run from the previous runs: see `runner`. `Runner::strategy_with` accepts a
 //! user-defined strategy.

@@ -10,9 +10,9 @@
 //! have taken that number of steps since the task of the fault was spawned. Then the victims are held until the fault
 //! has occurred. The strategy chooses among all other tasks as usual. If only held tasks are left, a held task steps.
 //!
-//! **Promise.** A fault with n steps of its victims has n + 1 possible moments. It occurs at each of them with a
-//! probability of at least 2 / (3 (n + 1)). This holds if the rehearsals count n, and if the task of the fault and its
-//! victims do not wait for each other. The tests compute this probability.
+//! **Promise.** A fault with n steps of its victims has n + 1 possible moments. The fault occurs at each of these
+//! moments with a probability of at least 2 / (3 (n + 1)). The bound holds if the rehearsals count n, and if the task
+//! of the fault and its victims do not wait for each other. The tests compute this probability.
 //!
 //! **Not promised.** A fault that occurred in no rehearsal is unknown, and so are further steps of a victim. In seeds
 //! without moments, the strategy alone decides.

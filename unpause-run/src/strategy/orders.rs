@@ -21,8 +21,8 @@
 //!
 //! **Few among many.** Among one reader and forty writers, the reader has forty-one possible positions, and only one of
 //! them is before all writers. The *part* of a task is the set of its accesses to all objects. If only few of the tasks
-//! at an object have a certain part, two thirds of the seeds favour or disfavour such a part. They put its tasks either
-//! before or after all other tasks at the object; see [`contested`].
+//! at an object have a certain part, two thirds of the seeds favour or disfavour such a part. These seeds put the tasks
+//! with such a part either before or after all other tasks at the object; see [`contested`].
 //!
 //! **Circles.** If a task acquires a lock while it holds another lock, one run in [5](CIRCLES) draws no orders. Such a
 //! run looks for tasks that wait for each other in a circle; see [`chains`].
@@ -123,8 +123,8 @@ pub struct Orders<D = Rng> {
 }
 
 impl<D: Dice> Orders<D> {
-    /// Begins a run. Returns `false` if the run is a rehearsal. Otherwise, the caller must draw the choices of the
-    /// seed.
+    /// Begins a run. Returns `false` if the run is a rehearsal. If it returns `true`, the caller must draw the choices
+    /// of the seed.
     fn restart(&mut self, seed: Seed) -> bool {
         if self.rehearsal.begin() {
             self.finish_rehearsals();

@@ -2,13 +2,13 @@
 //!
 //! After Burckhardt, Kothari, Musuvathi, Nagarakatte, *A Randomized Scheduler with Probabilistic Guarantees of Finding
 //! Bugs* (ASPLOS 2010). Tasks get random priorities; d - 1 change points are drawn among the k steps of a run, with
-//! replacement. At a change point, the task that is *about to* step gets the lowest priority *before* it steps. This
-//! happens once for each change point at that step.
+//! replacement. At a change point, the task that is *about to* step gets the lowest priority *before* it steps. The
+//! demotion happens once for each change point at that step.
 //!
 //! **Promise.** A run finds a bug that needs d orderings between steps of different tasks with a probability of at
-//! least 1 / (n k^(d-1)). This holds for every program with n tasks and at most k steps. The tests compute the
+//! least 1 / (n k^(d-1)). This bound holds for every program with n tasks and at most k steps. The tests compute the
 //! probability for all bugs of small programs. Other implementations demote the task that has *just* stepped, or draw
-//! distinct change points. Both variants leave some bugs with a probability of zero.
+//! distinct change points. The two variants leave some bugs with a probability of zero.
 //!
 //! **Learning.** k is the largest number of steps in a few rehearsals; n is not needed. Only steps with several enabled
 //! tasks count towards a change point. The bound holds nevertheless. If no depth is given, each seed draws a depth: 2

@@ -2,8 +2,8 @@
 //! task's operations.
 //!
 //! As long as there are few tasks and each task has announced at most one operation, the index is one word per object,
-//! with one bit per task. Otherwise, each object has a list, and each task stores its positions in the lists. The cost
-//! of looking up an object does not depend on the number of tasks.
+//! with one bit per task. With more tasks or announcements, each object has a list, and each task stores its positions
+//! in the lists. The cost of looking up an object does not depend on the number of tasks.
 
 use crate::run::board::{Announced, Announcements};
 use crate::run::ids::{ObjectId, TaskId};

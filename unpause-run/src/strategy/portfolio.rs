@@ -36,18 +36,18 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 /// The members, each with its share.
 ///
 /// Measured on the bug corpus (`sim-bench corpus`): `orders` is the fastest strategy on average, and needs at most 2.7
-/// times the runs of the best strategy there. This is not a bound: on programs outside the corpus, `orders` needed up
-/// to 10.6 times the runs of the best. The other members reduce the factor on the corpus to 2. POS needs no counts, so
-/// it still works if the counts of the rehearsals mislead. URW does not draw an order for each object, which is better
-/// if tasks pass through the same objects in different orders. For ring buffers and deques with an ABA problem, URW
-/// took 18 runs and the mix took 68 runs. PCT is best for bugs that need few, widely separated orderings; such bugs are
-/// rare in small programs. Only PCT always delays a task for long. Every interleaving is possible under the first three
-/// members.
+/// times the runs of the best strategy there. The factor 2.7 is not a bound: on programs outside the corpus, `orders`
+/// needed up to 10.6 times the runs of the best. The other members reduce the factor on the corpus to 2. POS needs no
+/// counts, so it still works if the counts of the rehearsals mislead. URW does not draw an order for each object, which
+/// is better if tasks pass through the same objects in different orders. For ring buffers and deques with an ABA
+/// problem, URW took 18 runs and the mix took 68 runs. PCT is best for bugs that need few, widely separated orderings;
+/// such bugs are rare in small programs. Only PCT always delays a task for long. Every interleaving is possible under
+/// the first three members.
 ///
 /// SURW is not a member, because it draws orders for one object only and `orders` does so for all objects. The random
-/// walk is not a member either. It is best if a program waits for a condition variable with `if` instead of `while` (22
-/// runs, the mix 44), but elsewhere its advantage is small. Moving one share from `orders` to SURW, the random walk or
-/// URW makes the mean over the corpus worse.
+/// walk is not a member either. A random walk is best if a program waits for a condition variable with `if` instead of
+/// `while` (22 runs, the mix 44), but elsewhere its advantage is small. Moving one share from `orders` to SURW, the
+/// random walk or URW makes the mean over the corpus worse.
 const MEMBERS: &[(Create, u64)] = &[
     (|| Box::new(<Orders>::default()), 27),
     (|| Box::new(<Urw>::default()), 4),
@@ -58,10 +58,11 @@ const MEMBERS: &[(Create, u64)] = &[
 /// The members in runs with the memory `c11`.
 ///
 /// A stale read replaces the fine interleaving of two operations. The strategy must then find only a few preemptions in
-/// long stretches, and PCT and POS are best at this. These are median numbers of runs to a failure in seven ranges of
-/// seeds, first with the usual mix, then with this mix. WRC: 64 and 40. IRIW: 43 and 22. ISA2: 56 and 38. A seqlock
-/// without fences: 5 and 11. Chase-Lev without the fence of `steal`: 13 and 34. For a use after free in arc-swap 1.8.2,
-/// three ranges took 3017, 2469 and 6058 runs with the usual mix, and 237, 2469 and 2427 with this mix.
+/// long stretches, and PCT and POS are best at this. The following median numbers of runs to a failure were measured in
+/// seven ranges of seeds, first with the usual mix, then with this mix. WRC: 64 and 40. IRIW: 43 and 22.
+/// ISA2: 56 and 38. A seqlock without fences: 5 and 11. Chase-Lev without the fence of `steal`: 13 and 34. For a use
+/// after free in arc-swap 1.8.2, three ranges took 3017, 2469 and 6058 runs with the usual mix, and 237, 2469 and 2427
+/// with this mix.
 const MEMBERS_FOR_STALE_READS: &[(Create, u64)] = &[
     (|| Box::new(<Orders>::default()), 18),
     (|| Box::new(<Urw>::default()), 2),

@@ -3,12 +3,12 @@
 //!
 //! After Yuan, Yang, Gu, *Partial Order Aware Concurrency Sampling* (CAV 2018). After an operation, the next operation
 //! of its task gets a priority, and each pending operation that conflicts with the finished operation gets a new
-//! priority. POS thus redraws the order of conflicting operations. It does not redraw the order of other operations,
+//! priority. POS thus redraws the order of conflicting operations. POS does not redraw the order of other operations,
 //! because that order makes no difference.
 //!
 //! **Promise.** Every partial order of a program has a probability above zero; the paper gives a lower bound. The tests
-//! compute the probabilities of all partial orders of small programs. POS is fair with probability 1. It needs no count
-//! of steps or tasks.
+//! compute the probabilities of all partial orders of small programs. POS is fair with probability 1. POS needs no
+//! count of steps or tasks.
 //!
 //! **Private operations go first.** An operation is private if only one task accessed its object in a few rehearsals. A
 //! yield, the first step of a task and an enabled join are also private. Private operations run before all others,

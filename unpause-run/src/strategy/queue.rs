@@ -21,7 +21,7 @@ const TASK_MAX: u64 = (1 << TASK_BITS) - 1;
 /// The maximum number of entries for which the queue is an array without a tree.
 const ROW: usize = 16;
 
-/// The entry of a task that is not in the queue. It is lower than all other entries.
+/// The entry of a task that is not in the queue. The entry is lower than all other entries.
 const OUT: u64 = 0;
 
 /// A queue of tasks, highest key first. Among equal keys, the task that was spawned first comes first.

@@ -12,8 +12,8 @@ use crate::run::choice::Strategy;
 use crate::run::recording::Timed;
 use crate::run::{DrawRecord, StepRecord};
 
-/// A strategy that plans each run from the previous runs. Its [`strategy`](Self::strategy) answers the choices of a
-/// run. After each run, the driver of the search calls [`advance`](Self::advance).
+/// A strategy that plans each run from the previous runs. The [`strategy`](Self::strategy) of a search answers the
+/// choices of a run. After each run, the driver of the search calls [`advance`](Self::advance).
 pub trait Search: Send + Sync {
     /// Returns the strategy that answers the choices of all runs, one run after the other.
     fn strategy(&self) -> Box<dyn Strategy>;
@@ -177,8 +177,8 @@ pub struct SearchProgress {
     pub blocked: u64,
     /// The number of repeated runs, not counted in `runs`.
     pub repeated: u64,
-    /// The explored part of the runs, from 0 to 1, according to `estimate`. It is 1 if no run is left, and `None` if it
-    /// is unknown. For a bounded search, the part of the runs within the current bound.
+    /// The explored part of the runs, from 0 to 1, according to `estimate`. The part is 1 if no run is left, and `None`
+    /// if it is unknown. For a bounded search, the part of the runs within the current bound.
     pub part: Option<f64>,
     /// The estimated number of all runs, or, for a bounded search, of all runs within the current bound.
     pub estimate: Option<TreeEstimate>,

@@ -4,8 +4,9 @@
 //! class and the task that a [sticky](super::after::Then::Sticky) schedule prefers. A prefix with a known state is
 //! therefore not continued again, so the sum has one term per state and not per run.
 //!
-//! The sum makes the same assumptions as the [`exhaustive`](super::exhaustive) search. It gives up if tasks share
-//! something outside this library. It does not vary drawn values, so [`Held`](super::held::Held) must answer the draws.
+//! The sum makes the same assumptions as the [`exhaustive`](super::exhaustive) search. The sum is given up if tasks
+//! share something outside this library. The sum does not vary drawn values, so [`Held`](super::held::Held) must answer
+//! the draws.
 
 // tidy: never iterated: looked up only
 use std::collections::HashMap;
@@ -42,7 +43,7 @@ struct Terms {
     path: Vec<TaskId>,
     frames: Vec<Frame>,
     known: HashMap<State, f64>,
-    /// The last run was cut at a prefix. This is the probability of failure after the prefix.
+    /// The last run was cut at a prefix. The number is the probability of failure after the prefix.
     cut: Option<f64>,
     blind: bool,
     /// For each prefix of the path, by its number of steps, the probability of failure after it.

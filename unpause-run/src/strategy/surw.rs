@@ -3,13 +3,13 @@
 //!
 //! After Zhao, Wolff, Mathur, Roychoudhury, *Selectively Uniform Concurrency Testing* (ASPLOS 2025, doi
 //! 10.1145/3669940.3707214). Each seed selects an object for which tasks compete. At any time, one task is *intended*
-//! to access the object next. It is drawn in proportion to its remaining accesses, including descendants that are not
-//! yet spawned. A random walk chooses the task of each step, but any other task is held before an access to the object
-//! until it is the intended task.
+//! to access the object next. The task is drawn in proportion to its remaining accesses, including descendants that are
+//! not yet spawned. A random walk chooses the task of each step, but any other task is held before an access to the
+//! object until it is the intended task.
 //!
-//! **Promise.** Assume that the counts of accesses are right and no task waits for another. Then all orders of the
-//! accesses to the object have the same probability, for any number of other steps. With any counts, every interleaving
-//! is possible. The tests verify both promises.
+//! **Promise.** Assume that the counts of accesses are right and no task waits for another. Under these assumptions,
+//! all orders of the accesses to the object have the same probability, for any number of other steps. With any counts,
+//! every interleaving is possible. The tests verify both promises.
 //!
 //! **Learning.** A few rehearsals count the accesses of each task to the objects that several tasks access, unless all
 //! tasks only read the object. The count is the mean, rounded up, without rehearsals that a fault cut short. A seed

@@ -76,7 +76,7 @@ impl File {
         OpenOptions::new()
     }
 
-    /// Wraps a std file, which belongs to the operating system. Its calls panic in a run.
+    /// Wraps a std file, which belongs to the operating system. Calls of the wrapped file panic in a run.
     pub fn from_std(std: std::fs::File) -> File {
         File(Of::Real(real::fs::File::from_std(std)))
     }

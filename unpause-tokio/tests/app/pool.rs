@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::{Mutex, Notify, OwnedSemaphorePermit, Semaphore};
 
-/// The server. It counts the open connections.
+/// The server. The server counts the open connections.
 #[derive(Debug, Default)]
 pub struct Server {
     open: AtomicUsize,

@@ -1,5 +1,5 @@
-//! aarch64 instructions that synchronise threads or call the system. They are tested on encodings only: no program has
-//! been run on this processor.
+//! aarch64 instructions that synchronise threads or call the system. These instructions are tested on encodings only:
+//! no program has been run on this processor.
 
 use std::collections::BTreeMap;
 

@@ -25,7 +25,7 @@ pub struct Driven {
     record: Arc<sync::Mutex<Record>>,
 }
 
-/// Observations of the current run. They are not shared memory of the program, because no task reads them.
+/// Observations of the current run. The observations are not shared memory of the program, because no task reads them.
 #[derive(Default)]
 struct Record {
     logs: Vec<Vec<u16>>,

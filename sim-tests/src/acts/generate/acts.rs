@@ -155,8 +155,8 @@ pub(super) fn call(maker: &mut Maker<'_>) -> Act {
     let words = [vec![0], vec![0], vec![1], vec![0, 1], vec![1, 0]];
     let words = words[maker.rng.below(5) as usize].clone();
     // The value is unique, so the result of a read identifies its write. If a call is dropped before its first access,
-    // it may have taken effect according to the library, but not according to the interpreter. Both are equivalent,
-    // because no read returns its value.
+    // it may have taken effect according to the library, but not according to the interpreter. The two results are
+    // equivalent, because no read returns the written value.
     let write = (maker.rng.below(2) == 0).then_some(20 * maker.calls);
     // A call in a piece cannot be explicit, because the next access of its task may belong to the other piece.
     let explicit = maker.depth == 0 && maker.rng.below(2) == 0;

@@ -3,7 +3,7 @@
 /// An invoked call.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Call {
-    /// The task, and the number of the act. Both numbers identify the call in the program.
+    /// The task, and the number of the act. The two numbers identify the call in the program.
     pub(super) name: (u8, u8, u8),
     pub(super) write: Option<u8>,
     /// The value that a read returned; `None` for a call that did not return.

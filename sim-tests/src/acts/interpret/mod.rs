@@ -17,8 +17,8 @@ use super::program::{End, Program, Sight};
 use self::state::State;
 use self::step::Step;
 
-/// True if awaiting a handle is a point like any other. It is then announced at the first poll, even if the target
-/// has already ended, and takes effect in a later step. If false, a target that has ended is joined within the
+/// True if awaiting a handle is a point like any other. The await is then announced at the first poll, even if the
+/// target has already ended, and takes effect in a later step. If false, a target that has ended is joined within the
 /// step.
 pub const JOIN_IS_A_POINT: bool = true;
 

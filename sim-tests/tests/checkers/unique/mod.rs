@@ -1,5 +1,5 @@
-//! Histories in which no value is written twice. Engines decide them without a search. Their verdicts must equal the
-//! verdicts of the search and of the judge, which is brute force.
+//! Histories in which no value is written twice. Engines decide them without a search. The verdicts of the engines must
+//! equal the verdicts of the search and of the judge, which is brute force.
 
 mod collections;
 mod priority_queue;

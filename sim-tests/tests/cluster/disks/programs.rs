@@ -1,5 +1,5 @@
-//! Disk faults as commands of a generated program. They are drawn, shrunk, replayed and written to the source file
-//! together with the program.
+//! Disk faults as commands of a generated program. The faults are drawn, shrunk, replayed and written to the source
+//! file together with the program.
 
 use std::sync::Arc;
 

@@ -78,7 +78,8 @@ pub(super) fn compare<W: Send + Sync>(world: &World<W>, acts: &[Act<W>]) {
     }
 }
 
-/// Compares each act of `acts` beside each act of `others`. This is for acts that only one task at a time may execute.
+/// Compares each act of `acts` beside each act of `others`. This function is for acts that only one task at a time may
+/// execute.
 #[track_caller]
 pub(super) fn compare_beside<W: Send + Sync>(world: &World<W>, acts: &[Act<W>], others: &[Act<W>]) {
     if !sim::SIMULATED {

@@ -172,7 +172,8 @@ impl Ledger {
         self.untried.iter().filter_map(text).collect()
     }
 
-    /// Returns `true` if a run made all early time moves that `clock` allows. Then runs with more of them exist.
+    /// Returns `true` if a run made all early time moves that `clock` allows. Then runs with more early time moves
+    /// exist.
     pub fn leaves_out_early_moves(&self) -> bool {
         self.untried.contains(&Untried::Beyond(ClockMode::BEYOND))
     }

@@ -34,7 +34,8 @@ fn enabled(program: &Path, package: &str) -> Option<Vec<String>> {
     in_record(&fs::read_to_string(record).ok()?)
 }
 
-/// Returns the features in a record, which is JSON. They are a text with a list: `"features":"[\"a\", \"b\"]"`.
+/// Returns the features in a record, which is JSON. In the record, the features are a text with a list:
+/// `"features":"[\"a\", \"b\"]"`.
 fn in_record(record: &str) -> Option<Vec<String>> {
     let (_, rest) = record.split_once(r#""features":"["#)?;
     let (list, _) = rest.split_once(r#"]""#)?;

@@ -116,8 +116,8 @@ impl Estimator {
 
     /// Returns the greatest width of probes whose cost is at most this number of runs.
     fn width(&self, runs: u64) -> Option<u64> {
-        // On each level, a probe has `width` nodes. A node takes a look, and the footprint of about one sibling. Both
-        // execute half of a run on average.
+        // On each level, a probe has `width` nodes. A node takes a look, and the footprint of about one sibling. The
+        // look and the footprint each execute half of a run on average.
         let affordable = runs / (PROBES as u64 * self.length);
         WIDTHS.into_iter().find(|width| *width <= affordable)
     }

@@ -1,8 +1,8 @@
 //! Slices that [helpers](crate::engine::simulate::helper) execute, for searches of plain threads.
 //!
-//! A helper has the search tree from the moment when the process was copied. It follows the rounds by the lines of
-//! their slices, which are deterministic: see [`SliceLine`]. For each helper, one thread of this process takes slices
-//! of the round, like the threads of an async search, and sends them to the helper as requests.
+//! A helper has the search tree from the moment when the process was copied. The helper follows the rounds by the lines
+//! of their slices, which are deterministic: see [`SliceLine`]. For each helper, one thread of this process takes
+//! slices of the round, like the threads of an async search, and sends them to the helper as requests.
 //!
 //! | message to a helper | meaning |
 //! |---|---|

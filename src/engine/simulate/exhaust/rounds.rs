@@ -282,7 +282,7 @@ struct Rounds<'r, 's> {
     live: &'r Live<'r>,
     /// The position of the last slice of the round that counts; 0 if the search is over.
     last: AtomicUsize,
-    /// `true` if a thread panics. Then no slice executes another run.
+    /// `true` if a thread panics. If it is `true`, no slice executes another run.
     is_panicking: AtomicBool,
     state: Mutex<State<'r>>,
     /// Notified when a round begins, and when the search is over.
@@ -377,7 +377,8 @@ impl<'r> Rounds<'r, '_> {
     }
 
     /// Takes the next work. If no slice is left, waits for the next round. Returns `None` if the search is over.
-    /// `is_able` is true only for this process itself. It also executes slices that a helper returned, and estimates.
+    /// `is_able` is true only for this process itself. This process also executes slices that a helper returned, and
+    /// estimates.
     fn take(&self, is_able: bool) -> Option<Work> {
         let mut state = self.state();
         loop {
@@ -475,7 +476,8 @@ impl<'r> Rounds<'r, '_> {
     }
 }
 
-/// A guard that ends the search if one of its threads panics. Otherwise the other threads would wait for its slice.
+/// A guard that ends the search if one of its threads panics. Without this guard, the other threads would wait for the
+/// slice of the panicking thread.
 struct OverOnUnwind<'a, 'r, 's>(&'a Rounds<'r, 's>);
 
 impl Drop for OverOnUnwind<'_, '_, '_> {

@@ -37,7 +37,7 @@ pub(super) struct Point {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Role {
     Any,
-    /// The point may only be within a region. It releases a lock.
+    /// The point may only be within a region. The point releases a lock.
     Inner,
     /// The point may only begin a region, because it ends a wait. No run has the wait and its end in one step.
     Begin,

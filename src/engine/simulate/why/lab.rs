@@ -123,7 +123,8 @@ pub(super) struct Bounds {
     pub(super) is_all: bool,
 }
 
-/// A search of all interleavings after a prefix. It can be continued as long as its result is [`Searched::Open`].
+/// A search of all interleavings after a prefix. The search can be continued as long as its result is
+/// [`Searched::Open`].
 pub(super) struct Exploration {
     search: Exhaustive,
     /// The number of its runs, including runs that were given up, and the number of their steps.

@@ -1,8 +1,8 @@
 //! Explains a failing run by other runs of the same program, with the same drawn values, in other orders.
 //!
-//! The explanation covers the reported run: the shrunk run, or the replay of a trace. Its parts share a budget of runs
-//! and steps. They are computed in this order, because a proof is worth more than an estimate: the step after which no
-//! schedule passes, the remedy, and last the chances.
+//! The explanation covers the reported run: the shrunk run, or the replay of a trace. The parts of the explanation
+//! share a budget of runs and steps. The parts are computed in this order, because a proof is worth more than an
+//! estimate: the step after which no schedule passes, the remedy, and last the chances.
 
 mod candidates;
 mod chances;
@@ -26,8 +26,8 @@ use crate::run::{Failure, Outcome};
 
 /// Explains a failing run. Returns `None` if no runs are allowed for the explanation, if other orders cannot explain
 /// the failure, or if no explanation was found. The nearest passing run comes from the runs of the other parts, so it
-/// needs no runs of its own. `account` is the account of the test without this failure. It is reported if a run of the
-/// explanation ends the process.
+/// needs no runs of its own. `account` is the account of the test without this failure. The account is reported if a
+/// run of the explanation ends the process.
 pub(super) fn explain(session: &Session<'_>, finding: &Finding, account: Account) -> Option<Why> {
     let (config, run) = (session.config, &finding.run);
     let Outcome::Failed(failure) = &run.outcome else { return None };

@@ -1,6 +1,6 @@
 //! The passing run that is nearest to the explained run, among all runs of the explanation.
 //!
-//! Runs of modified programs do not count. Neither do runs that a search ended early.
+//! Runs of modified programs do not count. Runs that a search ended early do not count either.
 
 use std::cmp::Reverse;
 

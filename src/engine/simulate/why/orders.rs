@@ -172,7 +172,7 @@ impl Classes {
     }
 
     /// Returns the order that keeps most interleavings, as a remedy. `failing` contains the lines of sampled failing
-    /// runs. They check the assumption that tasks share only objects of this library.
+    /// runs. These lines check the assumption that tasks share only objects of this library.
     pub(super) fn remedy(&self, failing: &[Vec<Site>]) -> Option<Remedy> {
         let mut best: Option<Proved> = None;
         for proved in self.proved() {

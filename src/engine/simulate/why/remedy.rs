@@ -1,10 +1,11 @@
 //! The remedy: regions of lines that make the failure impossible if each region executes as a single step, or an order
 //! of two lines.
 //!
-//! Each region is a [program of its own](crate::run::what_if). It must first survive sampled runs, which is cheap, and
-//! then be proved. The proof is tried in this order: an exhaustive search, a search of all runs with few preemptions,
-//! sampled runs. Sampled runs alone are a weak test. So they count only after the second search, and they begin like
-//! the explained run. If no region is proved, the remedy is an [order](super::orders), which needs no further runs.
+//! Each region is a [program of its own](crate::run::what_if). A region must first survive sampled runs, which is
+//! cheap, and then be proved. The proof is tried in this order: an exhaustive search, a search of all runs with few
+//! preemptions, sampled runs. Sampled runs alone are a weak test. So they count only after the second search, and they
+//! begin like the explained run. If no region is proved, the remedy is an [order](super::orders), which needs no
+//! further runs.
 //
 // A region has priority, even if an order keeps more interleavings. The order that keeps most is often a symptom, such
 // as the last read before the failure. A region is the cause, because the candidates are tried in the order in which

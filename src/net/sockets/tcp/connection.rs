@@ -379,7 +379,8 @@ impl Connection {
         self.leave(at, Owner::Kernel, resets, here);
     }
 
-    /// Returns `true` if an end has filled the window, and all its bytes have arrived. Its kernel then asks for room.
+    /// Returns `true` if an end has filled the window, and all its bytes have arrived. The kernel of this end then asks
+    /// for room.
     pub(super) fn asks_for_room(&self, at: usize) -> bool {
         let end = &self.ends[at];
         end.state().unread == WINDOW && !end.out().is_in_flight()

@@ -248,7 +248,7 @@ impl TcpListener {
             |run, _here| Ok(run.backlog.addr)
         }
 
-        /// Returns the hop limit of sent packets. It has no effect in a run.
+        /// Returns the hop limit of sent packets. The limit has no effect in a run.
         ///
         /// # Errors
         /// If the socket belongs to another run; outside of runs, the errors of the operating
@@ -258,7 +258,7 @@ impl TcpListener {
             |run, here| run.option(|ttl| ttl.load(Relaxed), here)
         }
 
-        /// Sets the hop limit of sent packets. It has no effect in a run.
+        /// Sets the hop limit of sent packets. The limit has no effect in a run.
         ///
         /// # Errors
         /// If the socket belongs to another run; outside of runs, the errors of the operating

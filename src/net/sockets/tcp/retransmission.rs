@@ -18,9 +18,8 @@ const WAIT: Op = Op::of_kind("wait_for_answer", Access::Peek, clock::READ).quiet
 /// retransmissions.
 const LONGEST: Duration = Duration::from_secs(924);
 
-/// The times of the modelled retransmissions, in seconds. They are sent only to a machine that is
-/// gone, because it may be on again. Bytes that were sent over a cut link arrive once the link is
-/// healed.
+/// The times of the modelled retransmissions, in seconds. Retransmissions are sent only to a machine that is gone,
+/// because it may be on again. Bytes that were sent over a cut link arrive once the link is healed.
 const AGAINS: [u64; 4] = [3, 15, 63, 247];
 
 /// An end of a connection that waits for an acknowledgement.

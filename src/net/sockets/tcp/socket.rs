@@ -52,8 +52,8 @@ pub struct TcpSocket(Of<OfRun, tokio::net::TcpSocket>);
 struct OfRun {
     host: Host,
     origin: Origin,
-    /// The object of the socket in runs. It belongs to no node, because the socket is consumed before it has an address
-    /// that other tasks know.
+    /// The object of the socket in runs. The object belongs to no node, because the socket is consumed before it has an
+    /// address that other tasks know.
     mark: Wrapped,
     state: Mutex<SocketState>,
     stand_in: StandIn,
@@ -90,14 +90,14 @@ struct SocketState {
     reserved: Option<Reserved>,
 }
 
-/// A port that a socket has bound. It is reserved until the socket listens or its connection is gone.
+/// A port that a socket has bound. The port is reserved until the socket listens or its connection is gone.
 pub(super) struct Reserved {
     reservation: Arc<Reservation>,
     origin: Origin,
     here: Here,
 }
 
-/// The holder of a bound port without a listener. It accepts no connections.
+/// The holder of a bound port without a listener. The reservation accepts no connections.
 pub(in crate::net::sockets) struct Reservation {
     port: Arc<Port>,
     pub(super) addr: SocketAddr,
@@ -170,8 +170,8 @@ options! { TcpSocket:
     /// Returns `true` if a port can be bound directly after its connections have ended. In a run this is always
     /// possible.
     reuseaddr;
-    /// Sets whether a port can be bound directly after its connections have ended. It has no effect in a run, where
-    /// this is always possible.
+    /// Sets whether a port can be bound directly after its connections have ended. The setting has no effect in a run,
+    /// where this is always possible.
     set_reuseaddr: bool => reuseaddr;
 
     /// Returns `true` if small writes are sent without delay.
@@ -179,19 +179,19 @@ options! { TcpSocket:
     /// Sets whether small writes are sent without delay. In a run, writes are never delayed.
     set_nodelay: bool => nodelay;
 
-    /// Returns the size of the send buffer. It has no effect in a run.
+    /// Returns the size of the send buffer. The size has no effect in a run.
     send_buffer_size;
-    /// Sets the size of the send buffer. It has no effect in a run.
+    /// Sets the size of the send buffer. The size has no effect in a run.
     set_send_buffer_size: u32 => send_buffer_size;
 
-    /// Returns the size of the receive buffer. It has no effect in a run.
+    /// Returns the size of the receive buffer. The size has no effect in a run.
     recv_buffer_size;
-    /// Sets the size of the receive buffer. It has no effect in a run.
+    /// Sets the size of the receive buffer. The size has no effect in a run.
     set_recv_buffer_size: u32 => recv_buffer_size;
 
-    /// Returns the type of service. It has no effect in a run.
+    /// Returns the type of service. The type of service has no effect in a run.
     tos_v4, once tos;
-    /// Sets the type of service. It has no effect in a run.
+    /// Sets the type of service. The type of service has no effect in a run.
     set_tos_v4, once set_tos: u32 => tos;
 }
 
@@ -282,8 +282,8 @@ impl TcpSocket {
     two_kinds! {
         check_outside;
 
-        /// Binds the socket to an address. It becomes the local address of the connection, or the address of the
-        /// listener. Not a point in a run.
+        /// Binds the socket to an address. The address becomes the local address of the connection, or the address of
+        /// the listener. Not a point in a run.
         ///
         /// ```
         /// use sim::net::{TcpSocket, TcpStream};

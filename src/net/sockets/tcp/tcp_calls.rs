@@ -219,7 +219,7 @@ impl TcpStream {
     }
 
     two_kinds! {
-        /// Returns the hop limit of sent packets. It has no effect in a run.
+        /// Returns the hop limit of sent packets. The limit has no effect in a run.
         ///
         /// # Errors
         /// If the socket belongs to another run; outside of runs, the errors of the operating system.
@@ -228,7 +228,7 @@ impl TcpStream {
             |run, here| run.end.ttl(here)
         }
 
-        /// Sets the hop limit of sent packets. It has no effect in a run.
+        /// Sets the hop limit of sent packets. The limit has no effect in a run.
         ///
         /// # Errors
         /// If the socket belongs to another run; outside of runs, the errors of the operating system.

@@ -23,7 +23,7 @@ use crate::net::sockets::descriptors::{StandIn, has_descriptor};
 use crate::net::sockets::kinds::{Of, two_kinds};
 use crate::seam::{self, here};
 
-/// A TCP connection, like `tokio::net::TcpStream`. It implements the traits of tokio and of futures.
+/// A TCP connection, like `tokio::net::TcpStream`. The type implements the traits of tokio and of futures.
 ///
 /// In a run, a connection end belongs to the node of the code that connects or accepts it.
 ///

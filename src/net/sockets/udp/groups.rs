@@ -18,8 +18,8 @@ const JOIN: Op = Op::of_kind("join_multicast", Access::Tell, net::CLOSE);
 const LEAVE: Op = Op::of_kind("leave_multicast", Access::Tell, net::CLOSE);
 const MEMBERS: Op = Op::of_kind("members", Access::Peek, net::LOOK).quiet();
 
-/// The broadcast addresses: limited broadcast, and the broadcast address of the run's network. Both
-/// reach all hosts of the run.
+/// The broadcast addresses: limited broadcast, and the broadcast address of the run's network. Datagrams to these
+/// addresses reach all hosts of the run.
 const ALL: [Ipv4Addr; 2] = [Ipv4Addr::BROADCAST, Ipv4Addr::new(10, 255, 255, 255)];
 
 /// The sockets that receive a datagram.

@@ -63,9 +63,9 @@ options! { UdpSocket:
     /// node and to the outside.
     set_broadcast: bool => broadcast;
 
-    /// Returns the hop limit of datagrams. It has no effect in a run.
+    /// Returns the hop limit of datagrams. The limit has no effect in a run.
     ttl;
-    /// Sets the hop limit of datagrams. It has no effect in a run.
+    /// Sets the hop limit of datagrams. The limit has no effect in a run.
     set_ttl: u32 => ttl;
 
     /// Returns `true` if multicast datagrams also arrive at members on the host of the sender.
@@ -79,9 +79,9 @@ options! { UdpSocket:
     /// equivalent.
     set_multicast_ttl_v4: u32 => multicast_ttl;
 
-    /// Returns the type of service. It has no effect in a run.
+    /// Returns the type of service. The type of service has no effect in a run.
     tos_v4, once tos;
-    /// Sets the type of service. It has no effect in a run.
+    /// Sets the type of service. The type of service has no effect in a run.
     set_tos_v4, once set_tos: u32 => tos;
 }
 

@@ -20,8 +20,8 @@ const SEND: CallOps = CallOps::acting(
     [mail::PUSH, mail::SEE_CLOSED, mail::ASK, mail::GO_AND_PUSH],
     CallOps::leave_the_queue(mail::LEAVE),
 );
-/// A send that failed after a wait. It acquired nothing, because a sender of one message cannot hold a part of its
-/// room.
+/// A send that failed after a wait. The send acquired nothing, because a sender of one message cannot hold a part of
+/// its room.
 const SEND_FAILED: Op = Op::of_kind("send", Access::Wait, mail::LEAVE);
 const RESERVE: CallOps = CallOps::acting(
     ("reserve", "queue_to_reserve"),

@@ -7,8 +7,8 @@ use crate::online::{ENGINE, aborted_read};
 use crate::verdict::Evidence;
 
 impl<M: Model> Register<M> {
-    /// Returns the evidence that the call in `slot` cannot have its result. Its return may already have changed the
-    /// blocks, but not the kept calls.
+    /// Returns the evidence that the call in `slot` cannot have its result. The return of the call may already have
+    /// changed the blocks, but not the kept calls.
     pub(in crate::online) fn misfit(&self, slot: usize) -> Box<Evidence> {
         // The refused return may have added to the blocks, so the order comes from a new engine without this return.
         let before = self.replayed();

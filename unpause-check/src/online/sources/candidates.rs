@@ -111,8 +111,8 @@ impl<M: Model> Seeker<'_, '_, M> {
     /// Returns the values that swaps of the pool could replace in this plan, sorted and without duplicates.
     fn replaceable(&self, pool: &Pool) -> Vec<Key> {
         let mut from: Vec<Key> = match self.search.pools {
-            // With one pool, `inner` lists the values that one writer writes and another replaces. It does not relate
-            // two pools.
+            // With one pool, `inner` lists the values that one writer writes and another replaces. `inner` does not
+            // relate two pools.
             [_] => {
                 let ends = self.plan.active().filter(|(_, it)| it.after == NONE);
                 ends.map(|(_, it)| it.value).chain(pool.inner().iter().copied()).collect()

@@ -2,8 +2,8 @@
 //!
 //! The search is depth-first and starts from the certain plan. First it places every observer with one cluster left,
 //! and every observer that some cluster holds without any change of zones, because such a cluster restricts nothing.
-//! Then it tries the clusters of one remaining call, starting with the cluster in the last plan. Failed swaps come
-//! last, when it is known for each optional writer if its value is needed. Writers of unneeded values are
+//! Then the solver tries the clusters of one remaining call, starting with the cluster in the last plan. Failed swaps
+//! come last, when it is known for each optional writer if its value is needed. Writers of unneeded values are
 //! interchangeable, so a failed swap needs to try only a few.
 
 use super::plan::{NONE, SourcePlan, Zone};

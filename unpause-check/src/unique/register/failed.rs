@@ -89,8 +89,8 @@ impl RegisterCheck<'_> {
         held
     }
 
-    /// Returns the invocations sorted by time. Each has the position of the first operation in `order` that was invoked
-    /// at this time or later.
+    /// Returns the invocations sorted by time. Each invocation has the position of the first operation in `order` that
+    /// was invoked at this time or later.
     fn limits(&self, order: &[u32]) -> Vec<(u64, u32)> {
         let invoked = |op: &u32| self.spans[*op as usize].invoked;
         let mut limits: Vec<(u64, u32)> = order.iter().map(invoked).zip(0..).collect();

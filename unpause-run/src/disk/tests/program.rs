@@ -139,7 +139,8 @@ impl Act {
     }
 }
 
-/// Returns a random program. It ends before a crash after it could leave more than `effects` effects under some rules.
+/// Returns a random program. The program ends before a crash after it could leave more than `effects` effects under
+/// some rules.
 pub(super) fn random_program(
     rng: &mut Rng,
     calls: usize,

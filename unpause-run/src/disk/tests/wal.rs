@@ -1,9 +1,9 @@
 //! A write-ahead log, correct and with planted bugs, under all crash points, disk states and failed syncs.
 //!
 //! A record has four bytes, two sectors: a mark, a sequence number, a value, a checksum. A life opens the log, which
-//! gives the records found, and appends. It ends in a power failure, in a kill, which leaves the page cache, or of
-//! itself. Acknowledged records are a prefix of the records that the next life finds; these are a
-//! prefix of the written records.
+//! gives the records found, and appends. The life ends in a power failure, in a kill, which leaves the page cache, or
+//! of itself. Acknowledged records are a prefix of the records that the next life finds; these are a prefix of the
+//! written records.
 
 use std::path::Path;
 

@@ -22,10 +22,10 @@ use super::{
 use crate::run::{FaultCount, Outcome};
 use unpause_check::picture::Style;
 
-/// The version of the format. It changes if a reader of the old format would misread the new format.
+/// The version of the format. The version changes if a reader of the old format would misread the new format.
 const VERSION: u64 = 1;
 
-/// Returns the report as one JSON document. It includes the screen in the width of the style.
+/// Returns the report as one JSON document. The document includes the screen in the width of the style.
 ///
 /// ```
 /// use sim::report::{Report, Style, json};

@@ -1,8 +1,8 @@
 //! A report as a page: a single HTML file that opens from disk and loads nothing.
 //!
-//! The page contains the report as JSON. Its script reads the JSON and draws the run. No text of a report is inserted
-//! into the HTML or the script; instead, the page creates text nodes. [`embedded`] escapes the JSON so that no text in
-//! it can end the enclosing element. It also escapes characters that change the text direction.
+//! The page contains the report as JSON. The script of the page reads the JSON and draws the run. No text of a report
+//! is inserted into the HTML or the script; instead, the page creates text nodes. [`embedded`] escapes the JSON so that
+//! no text in it can end the enclosing element. The function also escapes characters that change the text direction.
 //!
 //! `page.html` contains the elements, and `page.css` the styles. The script has a file for each subject. `text.js`
 //! makes text harmless for display, `model.js` holds the run, and `rows.js` the displayed steps. `lanes.js` draws the

@@ -2,7 +2,7 @@
 
 use super::super::*;
 
-/// Returns a search with these numbers. It has a text in each field that can contain one.
+/// Returns a search with these numbers. The search has a text in each field that can contain one.
 pub(super) fn searched(test: &str, runs: u64, real: bool, preemptions: u32) -> Searched {
     let text = || test.to_owned();
     let step = StepText { task: text(), operations: text(), place: text() };

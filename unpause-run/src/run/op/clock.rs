@@ -1,7 +1,7 @@
 //! The clock of a run: the time that timers wait for.
 //!
-//! The time moves to the next deadline when no task can step. This move is not an operation. It is ordered after all
-//! earlier steps and before all later steps, so no search reverses it.
+//! The time moves to the next deadline when no task can step. This move is not an operation. The move is ordered after
+//! all earlier steps and before all later steps, so no search reverses it.
 
 use super::kind::{Bits, Kind};
 

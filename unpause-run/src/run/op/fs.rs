@@ -19,10 +19,10 @@ const KILLS: Bits = 1 << 8;
 const POWERS_OFF: Bits = 1 << 9;
 const FAILS: Bits = 1 << 10;
 
-/// A call that reads. It conflicts like the operations recorded with it.
+/// A call that reads. The call conflicts like the operations recorded with it.
 pub const SEE: Kind = Kind::of(SEES).looks();
 
-/// A call that changes something. It conflicts like the operations recorded with it.
+/// A call that changes something. The call conflicts like the operations recorded with it.
 pub const ACT: Kind = Kind::of(ACTS);
 
 /// The call has a position in the order of effects on different inodes.
@@ -131,7 +131,7 @@ pub mod inode {
     pub const SHARE: Kind =
         Kind::of(SHARES).conflicts_with(LOCKS | UNLOCKS | FAILS).enables(LOCKS).disables(LOCKS);
 
-    /// The task released a lock on the inode. This may disable a conversion to an exclusive lock.
+    /// The task released a lock on the inode. The release may disable a conversion to an exclusive lock.
     pub const UNLOCK: Kind = Kind::of(UNLOCKS)
         .conflicts_with(LOCKS | SHARES | UNLOCKS | FAILS)
         .enables(LOCKS | SHARES)

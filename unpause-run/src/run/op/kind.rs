@@ -39,8 +39,8 @@ pub struct Kind {
 /// A half-open range of message numbers of a channel: the first number, and the number after the last.
 ///
 /// For an operation that takes messages: these messages. For an operation that sends a message or takes room for it:
-/// the messages with a receipt that commutes with the operation. They do not include its own message and the messages
-/// that freed its room.
+/// the messages with a receipt that commutes with the operation. The span does not include the operation's own message
+/// and the messages that freed its room.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Span {
     pub from: u32,
@@ -88,8 +88,8 @@ impl Kind {
     /// An operation polled by hand, the same for all machines. Only the object knows if this poll began a wait, ended a
     /// wait or did neither. So the operation conflicts with every other operation and may change any guard.
     //
-    // It shares the bit of a watch. This is possible because a watch never takes effect and this operation never has a
-    // guard.
+    // This operation shares the bit of a watch. A shared bit is possible because a watch never takes effect and this
+    // operation never has a guard.
     pub const fn by_hand(looks: bool) -> Kind {
         let turns = if looks { 0 } else { Bits::MAX };
         let (side, beside, fault) = (Side::Neither, false, false);

@@ -1,5 +1,5 @@
-//! A lock that one task holds exclusively or several tasks share. It has no queue: the strategy chooses the waiter that
-//! acquires it next.
+//! A lock that one task holds exclusively or several tasks share. The lock has no queue: the strategy chooses the
+//! waiter that acquires it next.
 //!
 //! A lock may support queueing of writers. While a writer queues, no further task can acquire the lock in shared mode.
 

@@ -78,8 +78,8 @@ fn random_programs_with_locks_come_down_to_the_least() {
 
 #[test]
 fn random_programs_with_locks_that_need_two_preemptions_mostly_come_down_to_the_least() {
-    // These programs are the hardest to shrink. If the minimum is missed, its turns have another order. It is then too
-    // far away for one step, and too deep for a search within the budget.
+    // These programs are the hardest to shrink. If the minimum is missed, its turns have another order. The minimum is
+    // then too far away for one step, and too deep for a search within the budget.
     check(random_locks, cases(1, 20), 2, if crate::long() { 1 } else { 0 });
 }
 

@@ -3,9 +3,9 @@
 //! The backtrack sets of the search are not known in advance, so Knuth's estimate on the tree of the search is biased.
 //! The estimate therefore uses the tree of *all* enabled tasks, in which the children of a node are known at once. In
 //! this tree, sleep sets alone leave exactly one complete leaf for each class. A probe descends level by level and
-//! keeps at most `width` random nodes per level. This is stochastic enumeration (Rubinstein, *Stochastic enumeration
-//! method for counting NP-hard problems*, 2013); with width 1, it is Knuth's estimate of 1975. The expected value of a
-//! probe is the number of classes.
+//! keeps at most `width` random nodes per level. Such probes are stochastic enumeration (Rubinstein, *Stochastic
+//! enumeration method for counting NP-hard problems*, 2013); with width 1, they are Knuth's estimate of 1975. The
+//! expected value of a probe is the number of classes.
 //!
 //! Neighbours on a level have similar subtrees, because they have the same ancestors. The kept nodes are therefore a
 //! systematic sample: they have equal distances, and only the first is random. In a model with 67 programs of 1,000 to

@@ -122,7 +122,7 @@ pub struct Known {
     pub class_end: Option<u64>,
 }
 
-/// Facts about the program that its runs have shown. They hold for the whole search.
+/// Facts about the program that its runs have shown. The facts hold for the whole search.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Noticed {
     /// The first task that added a node in some run.

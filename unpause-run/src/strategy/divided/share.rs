@@ -96,8 +96,8 @@ impl SearchTree {
         PathStep { frame, task: entry.task, draws: entry.draws }
     }
 
-    /// Returns the unexplored part of the tree of runs, from 0 to 1. This is Knuth's estimate (1975), which assumes
-    /// that siblings have equally large subtrees.
+    /// Returns the unexplored part of the tree of runs, from 0 to 1. This part is Knuth's estimate (1975), which
+    /// assumes that siblings have equally large subtrees.
     pub(super) fn left(&self) -> f64 {
         self.jobs.iter().map(|job| self.left_of(job)).sum::<f64>()
     }

@@ -9,8 +9,8 @@
 //!
 //! The search assumes three things: a run is a function of its decisions, the declarations of [`op`](crate::run::op)
 //! hold, and footprints contain all effects of tasks on each other. If tasks wake each other through something outside
-//! this library, the search sees only the wake-up and not the shared state. It then restarts and treats all steps as
-//! conflicting. The restarted search explores every order of steps, and is still a proof.
+//! this library, the search sees only the wake-up and not the shared state. The search then restarts and treats all
+//! steps as conflicting. The restarted search explores every order of steps, and is still a proof.
 //!
 //! The values that a step draws are branches of its frame. The search is a function of the body, so the n-th run is
 //! always the same.
@@ -49,7 +49,7 @@ use crate::run::{DrawRecord, StepRecord};
 /// becomes a separate run.
 const ORDERS_MAX: u32 = 20_000;
 
-/// A step of the current run. It is a node of the search stack, shared by all runs with the same earlier steps.
+/// A step of the current run. The step is a node of the search stack, shared by all runs with the same earlier steps.
 #[derive(Debug, Default)]
 struct SearchFrame {
     /// The enabled tasks, by number.

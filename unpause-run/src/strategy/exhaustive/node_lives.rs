@@ -3,8 +3,8 @@
 //! The death of a node undoes its tasks' changes to the memory of the node, their reads from other tasks, and their
 //! waits. Such a step followed by the death is equivalent to the death alone, so the search needs to try only one of
 //! the two orders. A step *outlives* the node if it changed an object outside the node, spawned a task (such as a sent
-//! message), or ended its task. It also outlives the node if it reached a point of a recorded call, drew a value, or
-//! had another effect without an event.
+//! message), or ended its task. A step also outlives the node if it reached a point of a recorded call, drew a value,
+//! or had another effect without an event.
 //!
 //! This holds only if no other task reads memory of the node, during or after its life; see
 //! [`Apart`](crate::strategy::search::Apart).

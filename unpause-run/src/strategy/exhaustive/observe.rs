@@ -1,9 +1,9 @@
 //! Computes footprints of steps by comparing the run before a step with the run after it.
 //!
-//! The footprint of a step contains each operation that the step did, with or without a point. It also contains each
-//! guarded operation that the task had announced, because the guard determined the effect of the step. All items come
-//! from events and announcements. The only knowledge from other runs is the set of differences that must distinguish
-//! runs, for example the order of recorded calls.
+//! The footprint of a step contains each operation that the step did, with or without a point. The footprint also
+//! contains each guarded operation that the task had announced, because the guard determined the effect of the step.
+//! All items come from events and announcements. The only knowledge from other runs is the set of differences that must
+//! distinguish runs, for example the order of recorded calls.
 
 use super::contacts::{self, Sign};
 use super::node_lives::{ends, outlives};
@@ -122,8 +122,8 @@ impl Observer {
         for mark in &view.contacts()[self.contacts..] {
             let kind = match mark.contact {
                 Contact::Sleeps => {
-                    // A loop of a plain thread sleeps until the memory that it reads has changed. It announces this
-                    // wait.
+                    // A loop of a plain thread sleeps until the memory that it reads has changed. The loop announces
+                    // this wait.
                     let row = view.task(self.task);
                     self.noticed.blind |= row.status == Status::Blocked && row.announced.is_empty();
                     continue;

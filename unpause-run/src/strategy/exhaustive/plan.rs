@@ -35,8 +35,8 @@ use crate::strategy::divided::Wish;
 use crate::strategy::footprint::StepItem;
 use crate::strategy::happens_before::{HappensBefore, Index};
 
-/// An incomplete reversal at a frame. Its task is not enabled or is asleep at the frame, so later steps may add other
-/// tasks to the backtrack set instead.
+/// An incomplete reversal at a frame. The task of the reversal is not enabled or is asleep at the frame, so later steps
+/// may add other tasks to the backtrack set instead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct OpenReversal {
     task: TaskId,
@@ -141,7 +141,7 @@ impl Planner<'_> {
             }
     }
 
-    /// Returns the end of the steps that may enable `task` at frame `at`. This is the end of the run, unless a test
+    /// Returns the end of the steps that may enable `task` at frame `at`. The end is the end of the run, unless a test
     /// leaves out `LateEnablers`.
     fn enablers_end(&self, task: TaskId, at: Index) -> Index {
         let end = self.order.steps();
@@ -195,8 +195,8 @@ impl Planner<'_> {
             if !self.rules.has(Rule::Sleepers) {
                 return;
             }
-            // Earlier runs have explored the step of this task at this frame. Its continuation is new only after a step
-            // that conflicts with it.
+            // Earlier runs have explored the step of this task at this frame. The continuation of the step is new only
+            // after a step that conflicts with it.
             stays_open(frame);
             for step in from..order.steps() {
                 let other = order.task_of(step);

@@ -1,9 +1,9 @@
 //! The search as a worker of a divided search: takes over a part, finds missing footprints by probes, and returns the
 //! rest of the part.
 //!
-//! A part contains only choices. The first run of a slice observes everything else again. It plans from step 0, so that
-//! it also finds the open reversals of the path again. Otherwise, the requests would depend on the state left in
-//! memory.
+//! A part contains only choices. The first run of a slice observes everything else again. The first run plans from step
+//! 0, so that it also finds the open reversals of the path again. With a later start, the requests would depend on the
+//! state left in memory.
 
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ pub(super) struct Probe {
     footprint: Footprint,
     /// True if the step was taken and the observer has read it.
     is_read: bool,
-    /// The knowledge before the probe. It is restored afterwards, because a probe must add nothing.
+    /// The knowledge before the probe. The knowledge is restored afterwards, because a probe must add nothing.
     before: (Apart, Noticed),
 }
 

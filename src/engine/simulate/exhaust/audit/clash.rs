@@ -40,8 +40,8 @@ impl Expected<'_> {
         failure.is_none() && self.is_met(again, class, lost)
     }
 
-    /// Returns the two steps that do not commute. They are found on the way to the order `target`, which gives another
-    /// result.
+    /// Returns the two steps that do not commute. The steps are found on the way to the order `target`, which gives
+    /// another result.
     pub(super) fn clash(&self, again: &mut Again<'_, '_>, target: &[u32]) -> Option<Clash> {
         let swaps = first_that_differs(swaps_to(target), |swaps| {
             let (order, _) = after_swaps(target, swaps);

@@ -1,4 +1,4 @@
-//! Sets the number of runs that the audit samples. It checks a search that does not keep all classes.
+//! Sets the number of runs that the audit samples. The audit checks a search that does not keep all classes.
 
 use std::panic::Location;
 use std::sync::Arc;

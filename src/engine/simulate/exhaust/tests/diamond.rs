@@ -291,8 +291,8 @@ fn compare(program: &Program, prefix: &[TaskId], (p, q): (TaskId, TaskId), found
     }
 }
 
-/// Compares two runs: the death of a task alone, and a step of the task followed by its death. Both must have the same
-/// result.
+/// Compares two runs: the death of a task alone, and a step of the task followed by its death. The two runs must have
+/// the same result.
 fn compare_death(
     program: &Program,
     prefix: &[TaskId],

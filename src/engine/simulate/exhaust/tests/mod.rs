@@ -308,8 +308,8 @@ impl Tally {
 /// One of this number of programs is also searched in the same way as a test, and sampled runs check the search.
 const AUDITED: u64 = if cfg!(debug_assertions) { 4 } else { 1 };
 
-/// A certificate is verified only if the search has at most this number of runs. It is verified as a whole, and without
-/// each of its runs.
+/// A certificate is verified only if the search has at most this number of runs. The certificate is verified as a
+/// whole, and without each of its runs.
 const CERTIFIED_MAX: u64 = if cfg!(debug_assertions) { 12 } else { 60 };
 
 /// Returns the number of programs of each kind, and the maximum number of runs of one program by brute force.

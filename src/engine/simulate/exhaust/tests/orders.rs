@@ -95,7 +95,7 @@ impl Shared {
     }
 }
 
-/// Runs the program and has its history checked. It always passes.
+/// Runs the program and has its history checked. The body always passes.
 async fn body(program: &Program) {
     let shared = Arc::new(Shared {
         words: [Atomic::new(0), Atomic::new(0)],

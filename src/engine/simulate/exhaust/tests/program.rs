@@ -21,8 +21,8 @@ use crate::time::{Instant, timeout};
 use crate::{Atomic, Condvar, History, JoinHandle, Mutex, MutexGuard, OnceLock};
 use unpause_check::models::{Counter, CounterOp, CounterRet};
 
-/// A program: its tasks, by number. The first task is the body. It spawns the tasks that no other task spawns, executes
-/// its own acts, and then awaits most or all of its children.
+/// A program: its tasks, by number. The first task is the body. The body spawns the tasks that no other task spawns,
+/// executes its own acts, and then awaits most or all of its children.
 #[derive(Clone, Debug)]
 pub(super) struct Program {
     tasks: Arc<Vec<Vec<Act>>>,

@@ -24,9 +24,10 @@ pub(super) enum Form {
     Biased,
     /// The value of the first branch never matches.
     Mismatch,
-    /// The first branch is not dropped when the second branch ends the `select!`. It continues in a second `select!`.
+    /// The first branch is not dropped when the second branch ends the `select!`. The first branch continues in a
+    /// second `select!`.
     Loop,
-    /// A second beside both.
+    /// A sleep of one second as a third branch.
     Deadline,
 }
 

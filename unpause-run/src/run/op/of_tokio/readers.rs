@@ -1,7 +1,7 @@
 //! A read-write lock that is granted in request order.
 //!
-//! Readers that request the lock one after the other form a group. Their order within the group
-//! does not matter. A reader that requests the lock while a writer queues waits behind this writer.
+//! Readers that request the lock one after the other form a group. The order of the readers within the group does not
+//! matter. A reader that requests the lock while a writer queues waits behind this writer.
 
 #[cfg(any(test, feature = "planted"))]
 use crate::run::op::kind::Machine;

@@ -79,9 +79,9 @@ fn split_version(text: &str) -> Option<(&str, &str)> {
 
 /// Parses an inline trace: settings, steps and draws, without operations, names or the rest of the header.
 ///
-/// The tasks of the result are the body of the test, then the tasks that step and their ancestors. They are in the
-/// order of the word, with a parent before its children. Their indices may therefore differ from the indices in the
-/// written trace, but the paths are the same.
+/// The tasks of the result are the body of the test, then the tasks that step and their ancestors. The tasks are in the
+/// order of the word, with a parent before its children. The indices of tasks may therefore differ from the indices in
+/// the written trace, but the paths are the same.
 ///
 /// # Errors
 /// [`InlineError`] with the first faulty column. A trace of more than [`INLINE_STEPS_MAX`] steps is also an error; it

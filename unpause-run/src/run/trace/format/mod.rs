@@ -67,13 +67,13 @@
 //!   characters. The writer also escapes invisible characters and characters that change the text direction.
 //! - A **number** is decimal and below 2^64.
 //!
-//! The checksum excludes insignificant text: comments, blank lines, white space around a line, CR. It detects damage.
-//! To edit a trace on purpose, remove its checksum line.
+//! The checksum excludes insignificant text: comments, blank lines, white space around a line, CR. The checksum detects
+//! damage. To edit a trace on purpose, remove its checksum line.
 //!
 //! # The word
 //!
-//! The word contains the decisions, and the settings if they differ from the settings of the test. It contains no
-//! operations, names, objects or header. It needs no quotes in a POSIX shell.
+//! The word contains the decisions, and the settings if they differ from the settings of the test. The word contains no
+//! operations, names, objects or header. The word needs no quotes in a POSIX shell.
 //!
 //! ```text
 //! sim2:clock=any+cancel=worker%20%2A:0,0.0,0.1,0.0x2,0.1=3/10=0/2,0.1,0=1/2

@@ -1,7 +1,7 @@
 //! Parser for trace files.
 //!
 //! The file may contain anything. The parser allocates memory only for existing lines, never for a number in the file.
-//! It uses slices of the file as keys, and has no recursion. Every line costs O(its length · log n).
+//! The parser uses slices of the file as keys, and has no recursion. Every line costs O(its length · log n).
 
 use std::str::from_utf8;
 use unpause_ordered::{Map, Set};

@@ -105,8 +105,8 @@ fn any_trace() -> impl Strategy<Value = Trace> {
     )
 }
 
-/// Files without a checksum, and with a few changed words or lines, like a trace after an edit.
-/// They exercise the parser more deeply than random bytes.
+/// Files without a checksum, and with a few changed words or lines, like a trace after an edit. Such files exercise the
+/// parser more deeply than random bytes.
 fn edited_file() -> impl Strategy<Value = String> {
     let words = "simtrace command prefix 1.0 0.1 settings a=b default cargo none task object step also end 0 1 00 2 0.0 0.1  a:0 -:0 load - drew=0/1 \
                  drew=1/1 \"\\u{41}\" \" \\ \u{a0} #";

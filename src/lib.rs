@@ -294,7 +294,7 @@ mod testing;
 pub mod time;
 #[cfg(all(feature = "tokio", feature = "sim", not(sim_real)))]
 pub mod tokio;
-/// tokio's names, for code written for tokio. In this build they are tokio's own items.
+/// tokio's names, for code written for tokio. In this build, the items of this module are tokio's own items.
 #[cfg(all(feature = "tokio", not(all(feature = "sim", not(sim_real)))))]
 pub mod tokio {
     mod exports;

@@ -163,7 +163,7 @@ impl Builder {
 /// ```
 #[must_use = "dropping the handle detaches the task"]
 pub struct JoinHandle<T> {
-    /// `None` once `detach` has taken it.
+    /// `None` once `detach` has taken the handle.
     handle: Option<seam::Handle<T>>,
     /// `true` if this handle has returned the result of the task.
     joined: bool,

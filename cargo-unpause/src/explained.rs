@@ -62,8 +62,8 @@ fn shown(run: &Run, task: u64) -> Option<&str> {
     run.tasks.get(at).map(|task| &task.shown[..])
 }
 
-/// Returns the runs that tested a remedy. None of these runs failed. If they were sampled, the result also has the runs
-/// `without` the remedy.
+/// Returns the runs that tested a remedy. None of these runs failed. If the runs were sampled, the result also has the
+/// runs `without` the remedy.
 fn tested(remedy: &Remedy) -> Json {
     let Remedy { kind, interleavings, preemptions, runs, of, failed, .. } = remedy;
     let (tested, without) = match &kind[..] {

@@ -105,7 +105,7 @@ pub struct Subcommand {
     run: fn(lexopt::Parser, &mut Terminal) -> Result<Exit, Usage>,
 }
 
-/// All subcommands. To add one, write its file and add its row.
+/// All subcommands. To add a subcommand, write its file and add its row.
 ///
 /// ```
 /// assert_eq!(cargo_unpause::COMMANDS[0].name, "check");

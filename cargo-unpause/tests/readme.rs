@@ -1,6 +1,6 @@
 //! The screens of `cargo unpause` in the README and in the pages are up to date.
 //!
-//! `UPDATE_EXPECT=1 cargo test -p cargo-unpause --test readme` rewrites them.
+//! `UPDATE_EXPECT=1 cargo test -p cargo-unpause --test readme` rewrites the screens.
 
 #![forbid(unsafe_code)]
 

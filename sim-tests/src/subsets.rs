@@ -1,9 +1,9 @@
 //! All histories of a shape over the alphabet of a model, each with its verdict.
 //!
-//! The verdict comes from dynamic programming over sets of operations. For each set that may come first, it computes
-//! the possible states of the object. If a history differs from the previous history only in its last operations, it
-//! reuses the results for the other operations. So a verdict costs less than a call of a checker. This code and the
-//! checkers share only the model.
+//! The verdict comes from dynamic programming over sets of operations. For each set that may come first in an order,
+//! the check computes the possible states of the object. If a history differs from the previous history only in its
+//! last operations, the check reuses the results for the other operations. So a verdict costs less than a call of a
+//! checker. This code and the checkers share only the model.
 
 use std::collections::HashMap;
 

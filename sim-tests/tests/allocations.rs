@@ -26,7 +26,7 @@ const WARM_UP: usize = 770;
 /// From this seed on strategies have seven lessons; the eighth begins after 1024 more.
 const FEW_LESSONS: u64 = 1008;
 
-/// From this seed on they have all their lessons.
+/// From this seed on, strategies have all their lessons.
 const ALL_LESSONS: u64 = 1 << 20;
 
 /// The counters of the allocator at one moment.

@@ -437,7 +437,7 @@ fn a_panic_in_a_stress_test_is_on_the_screen_once() {
     );
     assert_eq!(errors.matches("heard once").count(), 1, "{errors}");
     assert!(!errors.contains("panicked at"), "{errors}");
-    // Said, it also has the panic shown by the hook of the program.
+    // With `SIM_LOG=replay`, the output also has the panic that the hook of the program shows.
     let output = child("child_panics", &[("SIM_LOG", "replay")]);
     let errors = String::from_utf8(output.stderr).unwrap();
     assert!(errors.contains("panicked at"), "{errors}");

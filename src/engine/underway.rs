@@ -59,7 +59,7 @@ pub(crate) enum Note {
 pub(crate) struct LeftMark {
     path: PathBuf,
     text: String,
-    /// The runs of that process, if it noted them.
+    /// The runs of that process, if the process noted its runs.
     pub(crate) notes: Vec<Note>,
 }
 

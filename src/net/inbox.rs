@@ -137,7 +137,7 @@ impl<T> Inbox<T> {
         count >= room
     }
 
-    /// Puts the end of the stream into the inbox, in the step of its arrival. Nothing arrives after it.
+    /// Puts the end of the stream into the inbox, in the step of its arrival. Nothing arrives after the end.
     pub(crate) fn put_end(&self) {
         let end = Passed::put("message", &PUT, self.here);
         {

@@ -190,7 +190,7 @@ impl<T: Send + 'static, S: Sink<T>> Stream<T, S> {
         Ok(())
     }
 
-    /// Sends the end of the stream. Nothing is sent after it.
+    /// Sends the end of the stream. Nothing is sent after the end.
     pub(crate) fn end(self: &Arc<Self>, here: Here) {
         if !std::mem::replace(&mut self.flight().is_ended, true) {
             self.send_on(None, here);

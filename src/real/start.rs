@@ -24,7 +24,7 @@ pub(crate) struct Starts {
     arrived: Vec<bool>,
     /// Tasks below this number may start.
     released: usize,
-    /// Tasks below this number start when all of them have arrived. The number is at least `released`.
+    /// Tasks below this number start when all these tasks have arrived. The number is at least `released`.
     wanted: usize,
     /// The number of tasks in `released..wanted` that no thread has polled.
     missing: usize,

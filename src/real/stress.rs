@@ -42,7 +42,7 @@ pub(crate) struct StressRun {
     hang: Option<Duration>,
     /// The place in reports about its tasks, because real threads record no places.
     place: Place,
-    /// True if the run has ended. Tasks that continue nevertheless no longer belong to it.
+    /// True if the run has ended. Tasks that continue after the end no longer belong to the run.
     over: AtomicBool,
     state: Mutex<StressState>,
     pub(super) changed: Condvar,

@@ -32,7 +32,7 @@ pub(crate) fn add(now: Instant, after: Duration) -> Instant {
     now.checked_add(after).unwrap_or_else(|| now + FAR)
 }
 
-/// A timer on the system clock. A panic in other code does not damage it.
+/// A timer on the system clock. A panic in other code does not damage the timer.
 #[derive(Debug)]
 pub(crate) struct RealTimer(AssertUnwindSafe<Source>);
 

@@ -405,8 +405,7 @@ impl Executor<'_> {
                 return;
             }
         }
-        // If these tasks were dropped here, their destructors would spawn again. As tasks, they would reach the next
-        // run.
+        // These tasks are forgotten: a drop here would spawn again, and kept tasks would reach the next run.
         let mut state = self.world.unsettled();
         let left = std::mem::take(&mut state.inbox);
         let place = state.board.tasks.last().map_or(String::new(), |row| row.place.to_string());

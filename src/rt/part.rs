@@ -77,7 +77,7 @@ pub(super) trait Part: Default {
         false
     }
 
-    /// Called when a task ends. The task is the current one.
+    /// Called when a task ends. The task is the current task.
     fn end_task(_: &World, _: TaskId) {}
 
     /// Called when the run has no further step, and its tasks are not dropped yet. The part may fail the run.

@@ -175,7 +175,7 @@ impl World {
             return;
         }
         if state.is_done(task) {
-            // In this run, the abort comes too late. In another run, it may come before the end of the task.
+            // In this run, the abort comes too late. In another run, the abort may come before the end of the task.
             state.touch(task, Contact::Looked);
             return;
         }

@@ -113,7 +113,8 @@ impl World {
 }
 
 impl World {
-    /// Records an access to a cell, which is no event. Fails the run if nothing orders the access after an earlier one.
+    /// Records an access to a cell, which is no event. Fails the run if nothing orders the access after an earlier
+    /// access.
     ///
     /// Three kinds of accesses count as ordered: accesses by the destructor of another task's value, by an invariant,
     /// and after the end of the run.

@@ -121,7 +121,7 @@ impl<T> Arc<T> {
         }
     }
 
-    /// Drops the reference. Returns the value if it was the last one.
+    /// Drops the reference. Returns the value if this was the last reference.
     ///
     /// ```
     /// use sim::counted::Arc;

@@ -99,7 +99,7 @@ where
     ///
     /// # Panics
     /// If an initialisation has panicked, or if the initialisation of the same value polls this future, which would
-    /// wait for itself. In a run, the latter is a misuse, which fails the run.
+    /// wait for itself. In a run, the second case is a misuse, which fails the run.
     ///
     /// ```
     /// use sim::{Atomic, LazyLock, Ordering::SeqCst};

@@ -92,7 +92,7 @@ impl Once {
     ///
     /// # Panics
     /// If the work of an earlier call has panicked, or if the work of the same `Once` polls this future, which would
-    /// wait for itself. In a run, the latter is a misuse, which fails the run.
+    /// wait for itself. In a run, the second case is a misuse, which fails the run.
     ///
     /// ```
     /// use sim::{Atomic, Once, Ordering::SeqCst};

@@ -45,8 +45,8 @@ impl<F: Future> Future for Unconstrained<F> {
     }
 }
 
-/// Lets other tasks run first if the budget is used up. In a run it is a point that touches nothing, like
-/// [`yield_now`](super::yield_now). Outside of runs it yields once in 128 calls.
+/// Lets other tasks run first if the budget is used up. In a run, this call is a point that touches nothing, like
+/// [`yield_now`](super::yield_now). Outside of runs, this call yields once in 128 calls.
 ///
 /// ```
 /// # sim::block_on(async {

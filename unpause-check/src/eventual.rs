@@ -130,7 +130,7 @@ pub fn eventual<U: Ord + Debug>(history: &[EventualOperation<U>]) -> Verdict {
     }
     // At this point each replica holds all acknowledged updates and nothing that was not requested, so replicas can
     // only differ in updates without an answer. Agreement is an equivalence relation, so it is enough to compare every
-    // read with the first.
+    // read with the first read.
     let Some((first, one, held)) = reads.first() else {
         return Verdict::Unknown(crate::verdict::Exhausted {
             nodes: 0,

@@ -44,7 +44,7 @@ where
             if piece >= count || piece > last.load(Relaxed) {
                 return done;
             }
-            // A piece above the final one is stopped, because its result is not needed.
+            // A piece above the final piece is stopped, because its result is not needed.
             let (result, is_last) = work(piece, &|| piece > last.load(Relaxed) || stop());
             if is_last {
                 last.fetch_min(piece, Relaxed);

@@ -19,7 +19,8 @@ use crate::verdict::Verdict;
 ///
 /// Quiescent consistency is weaker than linearizability ([`linearizable`](super::linearizable())), and neither weaker
 /// nor stronger than sequential consistency ([`sequential`](super::sequential())). Counters, pools and relaxed queues
-/// often promise it. The check does not use [`Model::partition`], because a moment of rest concerns the whole object.
+/// often promise quiescent consistency. The check does not use [`Model::partition`], because a moment of rest concerns
+/// the whole object.
 ///
 /// # Errors
 /// [`Malformed`] in the cases of [`linearizable`](super::linearizable()).

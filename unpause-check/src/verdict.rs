@@ -103,7 +103,7 @@ pub struct Anomaly {
     pub edges: Vec<Edge>,
 }
 
-/// The requirement that one operation comes before another.
+/// The requirement that one operation comes before another operation.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Edge {
     /// The index of the first operation.

@@ -26,7 +26,7 @@ fn check(
         .check(&recording, &Question { model: Some(model), initial, ..Question::default() })
 }
 
-/// Checks the samples of every model, and that they have all of its calls.
+/// Checks the samples of every model, and that the samples contain all of its calls.
 struct Samples;
 
 impl Visitor for Samples {

@@ -32,7 +32,7 @@ pub mod unix {
 
     pub use real::signal::unix::*;
 
-    /// Listens for a signal. In a run it fails the run.
+    /// Listens for a signal. In a run, this call fails the run.
     ///
     /// # Errors
     /// If the system cannot register the listener.

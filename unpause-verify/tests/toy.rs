@@ -259,8 +259,8 @@ fn the_whole_set_is_accepted_and_every_smaller_one_is_refused() {
 
 #[test]
 fn a_task_that_two_others_prevent_at_once_may_have_come_first() {
-    // Two tasks close the word, and neither comes after the other. So if one of them is left out, the other prevents
-    // the wait.
+    // Two tasks close the word, and neither comes after the other. So if one of the two tasks is left out, the other
+    // task prevents the wait.
     let tasks = vec![vec![Op::Write(0), Op::Wait(0)], vec![Op::Close(0)], vec![Op::Close(0)]];
     let mut toy = Toy { tasks, is_silent: false };
     let all: Vec<Decisions> = toy.all().into_values().collect();
@@ -273,7 +273,7 @@ fn a_task_that_two_others_prevent_at_once_may_have_come_first() {
 
 #[test]
 fn an_access_that_is_not_told_shows_in_another_order() {
-    // The last task reads the write of the second task. Only the written value shows this.
+    // The last task reads the write of the second task. Only the written value shows this order.
     let tasks = vec![vec![Op::Write(1)], vec![Op::Write(1), Op::Write(0)], vec![Op::Read(0)]];
     let mut told = Toy { tasks: tasks.clone(), is_silent: false };
     let all: Vec<Decisions> = told.all().into_values().collect();

@@ -454,7 +454,7 @@ mod tests {
             trace: None,
             replay: None,
         };
-        // The first share has found two failures. The second share has found one of them, too.
+        // The first share has found two failures. The second share has found the panic, too.
         let all = [("panic", "a:1", "1"), ("deadlock", "a:2", "2"), ("panic", "a:1", "3")];
         let left = different(all.into_iter().map(failed).collect());
         let left: Vec<&str> = left.iter().map(|failure| &failure.what[..]).collect();

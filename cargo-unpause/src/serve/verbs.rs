@@ -1,4 +1,4 @@
-//! The verbs of the server. To add one, write its function and add its row.
+//! The verbs of the server. To add a verb, write its function and add its row.
 
 use serde_json::{Map, Value as Json, json};
 

@@ -178,7 +178,7 @@ fn runner(strategy: &str) -> Runner {
 struct Searched {
     sights: BTreeSet<Sight>,
     runs: u64,
-    /// True if the search's own sampled runs contradict it.
+    /// True if the search's own sampled runs contradict the search.
     doubted: bool,
     complete: bool,
     blind: bool,

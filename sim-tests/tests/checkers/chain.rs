@@ -74,7 +74,7 @@ fn over_many_events_memory_stays_flat() {
         update(&mut chain, version - 1, version);
         assert_eq!(read(&mut chain, version), OnlineStatus::Possible);
         if version % 10 == 0 {
-            // This update loses against the next one.
+            // This update loses against the next update.
             let op = Update { from: version, to: count + version };
             let _ = chain.feed(Invoke { client: 2, op });
             let _ = chain.feed(Lost { client: 2 });

@@ -166,7 +166,7 @@ fn the_panic_of_a_message_that_is_lost_fails_the_run() {
             let [a, b] = ["a", "b"].map(node);
             let (sender, receiver) = net::link(&a, &b);
             assert!(sender.send(Counted::new(&Arc::default(), panics)).await.is_ok());
-            // In the step of the send: the message finds it closed.
+            // The receiver is dropped in the step of the send, so the message finds a closed receiver.
             drop(receiver);
             sleep(Duration::from_secs(1)).await;
         });

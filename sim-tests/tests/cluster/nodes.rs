@@ -125,7 +125,7 @@ fn futures_of_the_dead_are_dropped_the_newest_first_and_have_no_effect() {
 
 #[cfg_attr(feature = "sim", test)]
 fn destructors_of_the_dead_have_the_identities_of_their_tasks() {
-    /// Keeps the identity of the task that drops it.
+    /// Keeps the identity of the task that drops this value.
     struct Tells(Arc<StdMutex<Option<Id>>>);
     impl Drop for Tells {
         fn drop(&mut self) {

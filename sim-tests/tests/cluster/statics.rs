@@ -159,7 +159,7 @@ fn each_life_of_a_node_and_each_run_has_its_own_semaphore_and_notification() {
     });
     // The search makes many runs on one thread.
     assert!(search().seeds(0..100_000).run(async || uses_tokio().await).passed());
-    // Outside of runs they belong to the process.
+    // Outside of runs, these objects belong to the process.
     assert!(!ROOM.is_closed() && ROOM.available_permits() == 2);
 }
 

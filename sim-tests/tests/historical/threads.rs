@@ -21,7 +21,7 @@ crate::bugs! {
 #[derive(Default)]
 struct Waits {
     parked: Sleeper,
-    /// With its own wake-up.
+    /// The condition variable has its own wake-up.
     condvar: Condvar,
     /// The number of threads that wait for a condition variable; it parks them.
     waiting: Mutex<u32>,

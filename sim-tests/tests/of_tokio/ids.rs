@@ -66,7 +66,7 @@ fn destructors_of_a_task_have_its_identity() {
 
 #[test]
 fn a_result_that_no_handle_returns_is_dropped_with_the_identity_of_its_task() {
-    /// Sends the identity of the task that drops it.
+    /// Sends the identity of the task that drops this value.
     struct Tells(Option<futures::channel::oneshot::Sender<Option<Id>>>);
     impl Drop for Tells {
         fn drop(&mut self) {

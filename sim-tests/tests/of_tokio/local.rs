@@ -123,7 +123,7 @@ fn a_set_ends_its_tasks_when_it_is_dropped() {
 /// Once the values of its tasks lived until later steps of these tasks.
 #[test]
 fn a_set_that_is_dropped_has_dropped_the_values_of_its_tasks() {
-    /// Keeps the identity of the task that drops it.
+    /// Keeps the identity of the task that drops this value.
     struct Tells(Rc<Cell<Option<Id>>>);
     impl Drop for Tells {
         fn drop(&mut self) {

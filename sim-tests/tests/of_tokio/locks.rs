@@ -337,7 +337,8 @@ fn the_notification_of_a_dropped_listener_goes_to_the_next() {
             let notify = notify.clone();
             async move { notify.notify_one() }
         });
-        // Registered, perhaps notified, and dropped. If it took the notification, it notifies the next waiter.
+        // Registered, perhaps notified, and dropped. If the future took the notification, the task notifies the next
+        // waiter.
         let told = select(Box::pin(notify.notified()), Box::pin(sim::task::yield_now())).await;
         if let Either::Left(_) = told {
             notify.notify_one();

@@ -116,7 +116,7 @@ fn a_detached_task_that_waits_for_ever_is_told_of() {
     assert_eq!(warnings(false), Vec::<String>::new());
 }
 
-/// Acquires a lock. If `keeps`, never releases it.
+/// Acquires a lock. If `keeps` is set, never releases the lock.
 async fn lock_and(lock: Arc<Mutex<()>>, keeps: bool) {
     let guard = lock.lock().await;
     if keeps {

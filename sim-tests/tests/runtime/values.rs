@@ -35,7 +35,7 @@ macro_rules! agrees {
                             let pick = |old| (old != a).then_some(b);
                             format!("{:?}", atomic.fetch_update(SeqCst, Acquire, pick).await)
                         }
-                        // A real one may fail for no reason: as in a loop.
+                        // A real exchange may fail for no reason, so it is repeated, as in a loop of a program.
                         9 => loop {
                             let done = atomic.compare_exchange_weak(a, b, SeqCst, SeqCst).await;
                             if done != Err(a) {

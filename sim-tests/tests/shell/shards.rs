@@ -175,7 +175,7 @@ fn other_files_are_listed_and_hide_nothing() {
     assert_eq!(code, 0, "{said}");
     assert!(said.contains("no results  ") && said.contains("17.jsonl"), "{said}");
     assert!(said.contains("passed   20 of 20"), "{said}");
-    // If it is the only file, or was named itself, the user meant it.
+    // If the folder contains only this file, or the user named the file itself, the user meant the file.
     assert_eq!(merge(&[], &folder.join("traces")).0, 2);
     assert_eq!(merge(&[], &folder.join("traces/t/17.jsonl")).0, 2);
 }

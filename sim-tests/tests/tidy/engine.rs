@@ -20,7 +20,7 @@ pub(crate) fn incomplete(files: &[File]) -> Vec<Offence> {
         .filter(|line| line.starts_with("unpause-") && line.contains("path = \""))
         .filter_map(|line| line.split_once(" = "))
         .map(|(name, _)| name)
-        // The compiler loads it.
+        // The compiler loads `unpause-macros`.
         .filter(|name| *name != "unpause-macros")
         .collect();
     packages.sort_unstable();

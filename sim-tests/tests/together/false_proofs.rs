@@ -131,7 +131,8 @@ fn branches_that_share_memory_are_searched_in_each_order() {
     assert_eq!(report.runs, 3);
 }
 
-/// Six tasks note their numbers under a lock of std. Fails if they come in one of their 720 orders.
+/// Six tasks note their numbers under a lock of std. Fails if the numbers are noted in the order `order`, one of their
+/// 720 orders.
 async fn notes_of_six(order: &[usize]) {
     let shared = Arc::new(std::sync::Mutex::new(Vec::new()));
     let task = |n: usize| {

@@ -77,7 +77,7 @@ impl<const KNOWS: u8> Program for Sum<KNOWS> {
     }
 
     fn precondition(&self, op: &Op) -> bool {
-        // With a small number, it is allowed only after an addition.
+        // For `Forbidden`, an addition of a small number is allowed only after another addition.
         KNOWN[KNOWS as usize] != Knows::Forbidden || !matches!(op, Add(n) if *n < 300) || self.0 > 0
     }
 

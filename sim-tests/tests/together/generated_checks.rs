@@ -182,7 +182,7 @@ impl Program for Never {
         if g.below(3) == 0 { Op::Look } else { Op::Move(1) }
     }
 
-    /// The value may be read only if it is positive. If the flag is set, it never is.
+    /// The value may be read only if it is positive. If the flag is set, the value may never be read.
     fn precondition(&self, op: &Op) -> bool {
         *op != Op::Look || (self.0.0 > 0 && !self.1)
     }
@@ -316,7 +316,7 @@ fn a_model_keeps_handles_that_it_cannot_predict() {
     let again = runner("pool_hasty").replay(found.trace_file.unwrap());
     let again = again.run(async || pool(Shape::chunks(), true).await).finding.unwrap();
     assert_eq!(again.run.programs, found.run.programs);
-    // In source form, it is a reference again.
+    // In source form, the argument is a reference again.
     let source = Pool::source(&Give(Reference::to(CommandId(7))));
     assert!(
         source

@@ -62,7 +62,7 @@ enum Fate {
     Aborted,
     /// Aborted in the same way, but not joined.
     Forsaken,
-    /// No task waits for it.
+    /// No task waits for this task.
     Detached,
     /// The handle of the task is dropped when the piece has ended.
     Kept,

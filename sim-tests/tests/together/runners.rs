@@ -37,7 +37,7 @@ fn kind(report: &Report) -> Option<&'static str> {
     }
 }
 
-/// The second is not a continuation of the first, even if their results suggest it.
+/// The second runner does not continue the first runner, even if their results suggest it.
 #[test]
 fn runners_of_one_name_do_not_share_results() {
     let results = folder("results");

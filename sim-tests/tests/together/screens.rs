@@ -208,7 +208,7 @@ fn objects_are_called_what_the_user_calls_them() {
         assert_eq!((zero, one, used.load(SeqCst).await), (5, 6, 5));
         assert_eq!(COUNT.load(SeqCst).await, 100, "so that there is a screen");
     };
-    // In the real build, they work as if they had no name.
+    // In the real build, named objects work as if they had no name.
     let report = runner("named").seeds(0..1).run(body);
     assert!(!report.passed());
     if !SIMULATED {

@@ -137,7 +137,7 @@ pub(super) struct OpenedFile {
     pub(super) is_torn: bool,
     /// The number of bytes up to the end of the last line with a line feed.
     pub(super) read: u64,
-    /// The bytes after them.
+    /// The bytes after the last line feed.
     pub(super) unended: Vec<u8>,
     /// The content of the file, unless it is new.
     pub(super) part: Option<ResultsFile>,

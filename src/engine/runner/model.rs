@@ -445,7 +445,7 @@ mod tests {
             verdict.runs
         });
         assert!(orders > classes, "{orders} orders of {classes} classes");
-        // A folder of results does not mix them.
+        // A folder of results does not mix runs with different words of this kind.
         for word in [" each_order", " ends_at_limit", " fails_at_limit"] {
             let results = folder.join(word.trim()).display().to_string();
             let within = |plan: &str| judge(&folder, plan, &[("SIM_RESULTS", &*results)]);

@@ -28,7 +28,7 @@ pub(crate) struct Site {
     pub(crate) place: &'static Location<'static>,
     /// The name of the test in its harness; `None` if there is no harness or the name is unknown.
     pub(crate) filter: Option<String>,
-    /// True if the runner ignores the environment. A variable then cannot start a replay.
+    /// True if the runner ignores the environment. If this is true, no variable can start a replay.
     pub(crate) hermetic: bool,
     /// The environment variables that change the meaning of the runs, with their values. Without them, the settings of
     /// the test apply.
@@ -221,7 +221,7 @@ impl Site {
                 let is_ignored =
                     |word: &String| ["--ignored", "--include-ignored"].contains(&&**word);
                 let mut rest = owned(&[name, "--", "--exact"]);
-                // The test may be an ignored one.
+                // The test may be marked as ignored.
                 rest.extend(
                     arguments.iter().any(is_ignored).then(|| "--include-ignored".to_owned()),
                 );

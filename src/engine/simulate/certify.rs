@@ -44,7 +44,7 @@ const ENDING: &str = "certificate";
 /// The maximum number of call orders of a history that are checked for one run.
 const ORDERS_MAX: u32 = 100_000;
 
-/// Writes the certificate of a search, if one is requested. Adds a note about it.
+/// Writes the certificate of a search, if one is requested. Adds a note about the certificate.
 pub(super) fn keep(session: &Session<'_>, explored: &mut Explored) {
     let Some(path) = &session.config.certify else { return };
     let test = &session.site.test;

@@ -43,7 +43,7 @@ pub(crate) struct Watchdog {
     notes: Option<Arc<RunNotes>>,
     state: Mutex<WatchState>,
     ended: Condvar,
-    /// True if a thread was interrupted. A repeated hang then gets a shorter time limit.
+    /// True if a thread was interrupted. If this is true, a repeated hang gets a shorter time limit.
     interrupted: AtomicBool,
     /// The failure that is being explained.
     pub(super) explained: KeptFinding,

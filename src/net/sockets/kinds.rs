@@ -30,8 +30,8 @@ pub(super) enum Of<S, R> {
 /// }
 /// ```
 ///
-/// With `check_outside;`, the methods return an error for a real socket in a run. Without it, for example for addresses
-/// and options, they accept real sockets everywhere.
+/// With `check_outside;`, the methods return an error for a real socket in a run. Without this line, for example for
+/// addresses and options, the methods accept real sockets everywhere.
 ///
 /// The closures are only a notation: `?` returns from the method, and `here` is the place of the method's caller if the
 /// method has `#[track_caller]`. With `async`, the method returns a future. The place is determined before the first

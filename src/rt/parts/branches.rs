@@ -88,8 +88,8 @@ impl World {
     /// Sets, for the rest of the current step, if pending operations are announced again when they are polled. Returns
     /// the previous setting.
     ///
-    /// The first poll of a `select!` decides nothing: most of its branches only announce their operations then. A
-    /// branch that was announced earlier must not win for that reason.
+    /// The first poll of a `select!` decides nothing: most branches of the `select!` only announce their operations
+    /// then. A branch that was announced earlier must not win for that reason.
     pub(crate) fn renew_polled(&self, renews: bool) -> bool {
         let mut state = self.state();
         let step = state.board.step;

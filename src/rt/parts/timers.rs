@@ -129,7 +129,7 @@ impl RunState {
     /// Advances the time to the earliest deadline, and enables the operations that wait for it. Returns `false` if no
     /// deadline exists.
     fn move_time(&mut self) -> bool {
-        // If an operation is due but not enabled, its task passed it over. An advance of time does not help it.
+        // If an operation is due but not enabled, its task passed it over. An advance of time does not help this task.
         let deadline = self.timers().next();
         let of_thread = self.timers().waiting.iter().map(|(time, _)| *time).min();
         match (deadline, of_thread) {

@@ -236,7 +236,7 @@ fn quarter(seed: u64, factor: u64) -> u64 {
 /// have calls, and half have queues.
 ///
 /// Rehearsals have the seeds 0 to 3. None of these seeds has queues or counts, so the results of rehearsals do not
-/// depend on them.
+/// depend on queues and counts.
 fn detail_of_seed(seed: u64) -> u64 {
     match (quarter(seed, 0xBF58_476D_1CE4_E5B9), quarter(seed, 0xE753_900F_B757_2B37)) {
         (0, _) => 1,

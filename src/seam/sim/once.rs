@@ -81,8 +81,8 @@ impl<T> OnceValue<T> {
         }
     }
 
-    /// Returns the value. If it does not exist, `make` creates it. The argument of `make` is `true` if a previous
-    /// attempt has panicked.
+    /// Returns the value. If the value does not exist, `make` creates it. The argument of `make` is `true` if a
+    /// previous attempt has panicked.
     pub(crate) async fn get_or_make<F: Future<Output = T>>(
         &self,
         ops: &'static OnceOps,

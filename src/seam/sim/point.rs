@@ -52,8 +52,8 @@ impl RunObject for NoObject {
     }
 }
 
-/// The life of an operation at a point: the first poll announces it. The poll in a later step in which it is enabled
-/// performs it. A drop in between retracts it.
+/// The life of an operation at a point: the first poll announces it. A poll in a later step performs the operation, if
+/// it is enabled then. A drop in between retracts the announcement.
 impl PendingOp {
     /// Returns `true` if it is the turn of the operation; the caller must then perform it. Requires a current run and
     /// an operation that never has to wait: its turn is the next step of its task.

@@ -420,8 +420,8 @@ pub(crate) fn record_all<const N: usize>(deeds: [Option<Deed<'_>>; N], here: Her
     }
 }
 
-/// An object of a run with two operations. The first one creates the object and puts a value down in the same step; the
-/// second call gets the value.
+/// An object of a run with two operations. The first operation creates the object and puts a value down in the same
+/// step; the second operation gets the value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passed {
     /// The number of the run, and the number of the object in that run. `None` if it was created outside of runs.

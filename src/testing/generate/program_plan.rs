@@ -47,7 +47,7 @@ impl ProgramSize {
     fn of(self, most: u32) -> u32 {
         match self {
             ProgramSize::Percent(percent) => {
-                // In 64 bits, because a shape may have any maximum. The result does not exceed it.
+                // In 64 bits, because a shape may have any maximum. The result does not exceed this maximum.
                 (u64::from(most) * u64::from(percent.min(100)) / 100) as u32
             }
             ProgramSize::All => most,

@@ -137,7 +137,8 @@ impl<M: Model> Recorder<M> {
             return;
         }
         let verdict = match (self.knowledge(), found) {
-            // The checker was fed in real time, which orders more calls. From here on, whole checks replace it.
+            // The checker was fed in real time, which orders more calls. From here on, whole checks replace the
+            // checker.
             (Some(_), _) => self.check(&Budget::nodes(NODES), true),
             (None, Some(found)) => found,
             (None, None) => return,

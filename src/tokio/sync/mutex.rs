@@ -146,7 +146,7 @@ impl<T> Mutex<T> {
         Ok(OwnedMutexGuard { real, held: Held::new(self, &UNLOCK, here) })
     }
 
-    /// Outside of runs, blocks the thread until the lock is free. In a run, it fails the run: await
+    /// Outside of runs, blocks the thread until the lock is free. In a run, this call fails the run: await
     /// [`lock`](Self::lock) instead.
     ///
     /// ```

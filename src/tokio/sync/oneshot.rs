@@ -235,8 +235,8 @@ impl<T> Receiver<T> {
         self.wrapped.check(&IS_EMPTY, here(), || self.real.is_empty())
     }
 
-    /// Outside of runs, blocks the thread until the value arrives. In a run, it fails the run: await the receiver
-    /// instead.
+    /// Outside of runs, blocks the thread until the value arrives. In a run, this call fails the run: await the
+    /// receiver instead.
     ///
     /// # Errors
     /// If no value can arrive any more.

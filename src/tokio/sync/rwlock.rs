@@ -303,8 +303,8 @@ impl<T> RwLock<T> {
         Ok(OwnedRwLockWriteGuard { real, held: Held::new(self, release, here) })
     }
 
-    /// Outside of runs, blocks the thread until it may read. In a run, it fails the run: await [`read`](Self::read)
-    /// instead.
+    /// Outside of runs, blocks the thread until it may read. In a run, this call fails the run: await
+    /// [`read`](Self::read) instead.
     #[track_caller]
     pub fn blocking_read(&self) -> RwLockReadGuard<'_, T> {
         let here = here();
@@ -313,8 +313,8 @@ impl<T> RwLock<T> {
         RwLockReadGuard { real, held: self.hold(&self.ops.end_reading, here) }
     }
 
-    /// Outside of runs, blocks the thread until it may write. In a run, it fails the run: await [`write`](Self::write)
-    /// instead.
+    /// Outside of runs, blocks the thread until it may write. In a run, this call fails the run: await
+    /// [`write`](Self::write) instead.
     #[track_caller]
     pub fn blocking_write(&self) -> RwLockWriteGuard<'_, T> {
         let here = here();

@@ -270,7 +270,7 @@ impl Semaphore {
         Ok(OwnedSemaphorePermit { semaphore: self, share })
     }
 
-    /// Outside of runs, blocks the thread until a permit is free. In a run, it fails the run: await
+    /// Outside of runs, blocks the thread until a permit is free. In a run, this call fails the run: await
     /// [`acquire`](Self::acquire) instead.
     ///
     /// # Errors

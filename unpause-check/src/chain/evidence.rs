@@ -149,7 +149,7 @@ fn circular_updates<I: Id>(operation: u64, id: &I) -> Explanation {
     Explanation { name: "circular updates", text, edges: Vec::new(), expected: None }
 }
 
-/// Returns the possible reasons for a version without an update. The engine cannot distinguish them.
+/// Returns the possible reasons for a version without an update. The engine cannot distinguish these reasons.
 fn never_written() -> String {
     format!(
         "it was never written, or its update failed, or it is older than the last {KEPT} versions \

@@ -104,7 +104,7 @@ impl Decimal {
             _ => {
                 let (first, rest) = (digits(&self.digits[..1]), digits(&self.digits[1..]));
                 let point = if rest.is_empty() { "" } else { "." };
-                // The exponent is the point less one, because one digit precedes the written point.
+                // The exponent is the position of the point minus one, because one digit precedes the written point.
                 format!("{sign}{first}{point}{rest}e{}", self.point.saturating_sub(1))
             }
         }

@@ -133,8 +133,8 @@ impl<B: Mask> Probe<B> {
         }
     }
 
-    /// Restarts from these configurations, each with its position. Every order passes through one of them. They refer
-    /// to `orders`. The cursor must be moved to `deepest`.
+    /// Restarts from these configurations, each with its position. Every order passes through one of these
+    /// configurations. They refer to `orders`. The cursor must be moved to `deepest`.
     pub(super) fn start_from<'a>(
         &mut self,
         orders: &OrderTree,

@@ -163,7 +163,7 @@ pub trait RegisteredModel:
 pub struct FileSample {
     /// The initial state, in EDN; `None` if the file does not name a state.
     pub initial: Option<&'static str>,
-    /// The calls before the last call. The model allows them.
+    /// The calls before the last call. The model allows these calls.
     pub calls: &'static [FileCall],
     /// A last call that the model allows.
     pub allowed: FileCall,

@@ -13,9 +13,9 @@
 //! An addition that never returned happened if its item was taken. Removals that never returned can be matched with the
 //! items that must leave. Each item has a deadline: the first return among the removals of the items that must come
 //! after it. The i-th deadline needs i unreturned removals that were invoked before it. If a deadline fails, the
-//! history is violated. An operation that found the queue empty must also have its moment. The history is violated if
-//! it has none even when the first of these removals may have taken any item. If only this matching leaves it no
-//! moment, the history is undecided. A history with a peek is always undecided.
+//! history is violated. An operation that found the queue empty must also have such a moment. The history is violated
+//! if the operation has no such moment even when the first of these removals may have taken any item. If only this
+//! matching leaves the operation without a moment, the history is undecided. A history with a peek is always undecided.
 //!
 //! Two cursors construct the order, one over additions and one over removals. Each cursor passes every item that can be
 //! next, and an item passed by both is next in the order. O(n), besides sorting (see `placed.rs`).

@@ -35,7 +35,7 @@ struct StackCheck<'a> {
 pub(super) enum StackFault {
     /// This operation found the stack empty, but an item was inside at each of its moments.
     NotEmpty(u32),
-    /// None of these items can be at the bottom of the others.
+    /// None of these items can be at the bottom of the other items.
     Stuck(Layout, Vec<u32>),
 }
 

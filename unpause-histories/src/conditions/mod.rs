@@ -289,7 +289,7 @@ impl Condition {
     /// Checks that `model` is contained in [`models`](Condition::models).
     ///
     /// # Errors
-    /// If it is not; the problem names the condition of the model, or lists the models.
+    /// If the model is not contained; the problem names the condition of the model, or lists the models.
     pub fn model_named(&self, model: &str) -> Result<(), Problem> {
         let has = |condition: &Condition| condition.models().iter().any(|(name, _)| *name == model);
         if has(self) {

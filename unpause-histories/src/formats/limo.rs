@@ -1,8 +1,8 @@
 //! The log format of LiMo and Violin: `[1] call push(3)`, and later `[1] return`.
 //!
-//! The result of a removal may be written at the return, or at the call as in `call pop(3)`. A
-//! comment above the calls, such as `# @object atomic-stack`, names the object. `add` and `remove`
-//! then are its two operations.
+//! The result of a removal may be written at the return, or at the call as in `call pop(3)`. A comment above the calls,
+//! such as `# @object atomic-stack`, names the object. The calls `add` and `remove` are the two operations of this
+//! object.
 
 use std::collections::HashMap;
 

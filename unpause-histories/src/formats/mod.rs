@@ -34,8 +34,8 @@ pub struct Format {
     read: fn(FileReader<'_>) -> Result<Recording, Problem>,
 }
 
-/// All formats. To add one, write its file and add its row; if a beginning fits several formats, the first format is
-/// used.
+/// All formats. To add a format, write its file and add its row; if the beginning of a file fits several formats, the
+/// first format is used.
 ///
 /// ```
 /// let names: Vec<&str> = unpause_histories::FORMATS.iter().map(|format| format.name).collect();

@@ -154,7 +154,7 @@ impl Call<'_> {
     }
 
     /// Returns `true` if a failed sync should have written the newest version of a sector. If the same bytes are stored
-    /// again, they are a new version for the next sync to write.
+    /// again, these bytes are a new version for the next sync to write.
     fn is_clean(&self, ino: Ino, index: u64) -> bool {
         let pending = &self.disk.pending;
         let newest = pending.chain(&Location::sector(ino, index)).and_then(|chain| chain.back());

@@ -211,7 +211,7 @@ pub struct Searched {
     /// The bound on the runs; `None` if there was no bound, or if it excluded no run.
     pub bound: Option<Bound>,
     /// The maximum number of early time moves in a run (`clock = "late:K"`), if it excluded runs in addition to
-    /// `bound`. Without another bound, it is the `bound` itself.
+    /// `bound`. Without another bound, this number is the `bound` itself.
     pub early_moves: Option<u32>,
     /// The share of the search, if the search was divided among processes. `complete` and `part` then describe only
     /// this share, and only `cargo unpause merge` can determine if all shares together are a proof.

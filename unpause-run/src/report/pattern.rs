@@ -233,7 +233,7 @@ fn left(event: &Event) -> Option<u64> {
 }
 
 /// Returns `true` if the interrupted task waits for a notification at the end of the run, and the notification came
-/// before the task began to wait. No other task has received it.
+/// before the task began to wait. No other task has received the notification.
 fn is_lost_wake_up(run: &Run, waits: &[Wait], cause: &Interruption) -> bool {
     let is_end = |wait: &&Wait| {
         let Some(op) = wait.op else { return false };

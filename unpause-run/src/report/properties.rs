@@ -22,7 +22,7 @@ use unpause_check::history::{HistoryRecord, Operation};
 use unpause_check::picture::screen::columns;
 use unpause_check::verdict::{Anomaly, Evidence, Exhausted, Verdict};
 
-/// Returns numbers of tasks, objects and operations. Some of these do not exist.
+/// Returns numbers of tasks, objects and operations. Some of the numbers do not exist in the run.
 fn number() -> impl Strategy<Value = u32> {
     prop_oneof![20 => 0..12u32, 1 => any::<u32>()]
 }

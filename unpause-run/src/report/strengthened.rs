@@ -73,7 +73,7 @@ fn order_of(run: &Run, event: usize) -> Option<Ordering> {
     run.orders.get(at).filter(|mark| mark.event == event).map(|mark| mark.order)
 }
 
-/// Returns the operation that is too weak, if the reason names one.
+/// Returns the operation with a memory order that is too weak, if the reason names such an operation.
 fn weak_link(run: &Run, reason: Unordered) -> Option<WeakLink> {
     let (at, by) = match reason {
         Unordered::NoRelease(at) => (at, Stronger::Release),
@@ -237,7 +237,7 @@ mod tests {
         };
         assert_eq!(places(false), [4, 0, 2, 1]);
         assert_eq!(places(true), [4, 0, 2, 1, 3]);
-        // A run without a stale read has none.
+        // A run without a stale read has no candidates.
         let passed = Run { events: run.events[..5].to_vec(), ..run.clone() };
         assert_eq!(candidates(&passed, true), []);
     }

@@ -242,7 +242,7 @@ impl Announcements {
         first || (!self.more.is_empty() && self.more.iter().any(is_so))
     }
 
-    /// Returns `true` if the task has announcements and all of them have this access.
+    /// Returns `true` if the task has announcements and all these announcements have this access.
     #[inline]
     #[doc(hidden)]
     pub fn is_only(&self, access: Access) -> bool {

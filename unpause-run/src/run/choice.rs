@@ -34,7 +34,7 @@ pub trait Strategy: Send {
 
     /// Picks the task that takes the next step: returns an index into `view.candidates()`.
     ///
-    /// Not called if there is just one candidate, unless [`sees_forced_steps`] returns `true`.
+    /// This function is not called if there is just one candidate, unless [`sees_forced_steps`] returns `true`.
     ///
     /// # Errors
     /// A replay returns [`Mismatch`] if the run differs from its trace. The run then ends as diverged.
@@ -171,8 +171,8 @@ impl<'a> View<'a> {
         &self.board.ready
     }
 
-    /// Returns the tasks that have become able to step since the last step was chosen, in this order. Tasks that could
-    /// step before are not in it. A task may occur twice, or be blocked again.
+    /// Returns the tasks that have become able to step since the last step was chosen, in this order. The result does
+    /// not contain tasks that could step before. A task may occur twice, or be blocked again.
     ///
     /// These are the changes of the candidates, for a strategy that keeps its own table of candidates. Changes in steps
     /// without a `pick` are missing, unless the strategy [sees forced steps](Strategy::sees_forced_steps).

@@ -25,6 +25,6 @@ pub trait HistorySource: Send + Sync {
     fn unchecked(&self) -> Option<Place>;
 
     /// Returns `true` if a history of only these calls, at these times, is linearizable. `times` is sorted by
-    /// invocation. If the check is undecided, it returns `false`.
+    /// invocation. If the check is undecided, this function returns `false`.
     fn holds_at(&self, times: &[Timed]) -> bool;
 }

@@ -97,7 +97,7 @@ pub struct Turn {
     /// The number of steps; [`Turn::OPEN`] means as many as possible.
     pub steps: u32,
     /// True if the task of the previous turn was still enabled. Known only for turns that have run. A replay does not
-    /// read it.
+    /// read this flag.
     pub preempts: bool,
 }
 

@@ -1,8 +1,8 @@
 //! The choice of stores by the operations of a run, with the memory model `c11`.
 //!
-//! A choice is a decision of the run, and 0 is the newest store. Strategies do not answer it. Instead, the value
-//! derives from the seed, so that a strategy has the same random stream with `c11` and without. A search explores all
-//! values.
+//! A choice is a decision of the run, and 0 is the newest store. Strategies do not answer this choice. Instead, the
+//! value derives from the seed, so that a strategy has the same random stream with `c11` and without. A search explores
+//! all values.
 //!
 //! Most runs choose uniformly, but one run in four nearly always chooses the oldest store. This halves the number of
 //! runs that are needed to find store buffering. In one run in four, stores can move: a store may take effect before

@@ -1,4 +1,5 @@
-//! Facts about the plain threads of a run that are not visible in its operations. Only a run that is shown has them.
+//! Facts about the plain threads of a run that are not visible in its operations. Only a run that is shown has these
+//! facts.
 
 use super::ids::ObjectId;
 

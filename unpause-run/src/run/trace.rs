@@ -135,10 +135,11 @@ impl Header {
     }
 
     /// Returns the arguments that follow from the name of the test and its package: `cargo test` in the default profile
-    /// and with the default features. Traces do not contain them. `None` if the name has no crate or no Cargo target.
+    /// and with the default features. Traces do not contain these arguments. `None` if the name has no crate or no
+    /// Cargo target.
     pub fn usual_arguments(&self) -> Option<Vec<String>> {
         let (path, target) = self.test.strip_suffix(')')?.rsplit_once(" (")?;
-        // A harness omits the crate name. The name of a `Runner` has none.
+        // A harness omits the crate name. The name of a `Runner` has no crate name.
         let (_, name) = path.split_once("::")?;
         let package = self.package.split(' ').next().filter(|package| !package.is_empty())?;
         let mut arguments = vec!["test".to_owned(), "-p".to_owned(), package.to_owned()];

@@ -16,7 +16,7 @@ pub(super) fn run(search: &mut Search<'_>) {
     }
 }
 
-/// Tries simpler commands at this position. Returns `true` if one was accepted.
+/// Tries simpler commands at this position. Returns `true` if a simpler command was accepted.
 fn simplify(search: &mut Search<'_>, at: usize) -> bool {
     let Some(command) = search.best().commands.get(at).copied() else { return false };
     command.fate == Fate::Runs

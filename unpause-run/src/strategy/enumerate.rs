@@ -70,7 +70,7 @@ impl Exact {
         Exact::new(self.above * other.above, self.below * other.below)
     }
 
-    /// Returns the fraction as an integer, if it is one.
+    /// Returns the fraction as an integer, if the fraction is an integer.
     pub(super) fn whole(self) -> Option<u128> {
         (self.below == 1).then_some(self.above)
     }

@@ -99,13 +99,14 @@ pub struct Apart {
     /// The order of all steps, because tasks share something outside this library.
     pub steps: bool,
     /// Each store of an atomic or a cell, because loads may choose among the stores, or because its clock can order two
-    /// accesses. If they do not count, a store that leaves the value unchanged is like a load.
+    /// accesses. If stores do not count, a store that leaves the value unchanged is like a load.
     pub stores: bool,
-    /// The single instructions inside the locks of plain threads. If they do not count, each call of a lock is one
-    /// step.
+    /// The single instructions inside the locks of plain threads. If these instructions do not count, each call of a
+    /// lock is one step.
     pub locks: bool,
     /// The counts of the `Arc`s of plain threads, because a thread reads a count, or the last reference ends a value by
-    /// operations that other threads see. If they do not count, cloning and dropping an `Arc` conflicts with nothing.
+    /// operations that other threads see. If these counts do not count, cloning and dropping an `Arc` conflicts with
+    /// nothing.
     pub references: bool,
 }
 

@@ -111,7 +111,7 @@ impl Observation {
 /// A strategy wrapper that records the happens-before order of each run.
 struct WitnessedStrategy {
     strategy: Box<dyn Strategy>,
-    /// True if it also answers choices with only one candidate.
+    /// True if the wrapper also answers choices with only one candidate.
     sees_all: bool,
     seen: Witness,
     /// For each value of the current step, true if it was drawn.

@@ -48,7 +48,7 @@ impl FileType {
     }
 }
 
-/// Metadata of a file or a directory. In a run it contains no times and no permissions.
+/// Metadata of a file or a directory. In a run, the metadata contains no times and no permissions.
 #[derive(Clone, Debug)]
 pub struct Metadata(Of<sim::fs::Metadata, std::fs::Metadata>);
 

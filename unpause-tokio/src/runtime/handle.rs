@@ -99,8 +99,7 @@ impl Handle {
         }
     }
 
-    /// Runs a future to completion on this thread. In a run it fails the run: await the future
-    /// instead.
+    /// Runs a future to completion on this thread. In a run, this call fails the run: await the future instead.
     ///
     /// # Panics
     /// In a task of a runtime.
@@ -110,8 +109,8 @@ impl Handle {
         self.real().block_on(future)
     }
 
-    /// Makes this runtime the current runtime of this thread until the guard is dropped. In a run
-    /// it does nothing.
+    /// Makes this runtime the current runtime of this thread until the guard is dropped. In a run, this call does
+    /// nothing.
     pub fn enter(&self) -> EnterGuard<'_> {
         let real = match in_run() {
             true => None,
@@ -131,7 +130,7 @@ impl Handle {
     /// Returns the id of the runtime.
     ///
     /// # Panics
-    /// If it is the handle of a run, which has no id.
+    /// If this is the handle of a run, which has no id.
     #[track_caller]
     pub fn id(&self) -> Id {
         self.real().id()
@@ -148,7 +147,7 @@ impl Handle {
     /// Returns the metrics of the runtime.
     ///
     /// # Panics
-    /// If it is the handle of a run, which has no metrics.
+    /// If this is the handle of a run, which has no metrics.
     #[track_caller]
     pub fn metrics(&self) -> RuntimeMetrics {
         self.real().metrics()

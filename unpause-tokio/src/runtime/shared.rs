@@ -19,7 +19,7 @@ macro_rules! shared {
                 self.handle.spawn_blocking(f)
             }
 
-            /// Runs a future to completion on this thread. In a run it fails the run: await the future instead.
+            /// Runs a future to completion on this thread. In a run, this call fails the run: await the future instead.
             ///
             /// # Panics
             /// In a task of a runtime.
@@ -29,8 +29,8 @@ macro_rules! shared {
                 self.real.block_on(future)
             }
 
-            /// Makes this runtime the current runtime of this thread until the guard is dropped. In a run it does
-            /// nothing.
+            /// Makes this runtime the current runtime of this thread until the guard is dropped. In a run, this call
+            /// does nothing.
             pub fn enter(&self) -> crate::runtime::EnterGuard<'_> {
                 self.handle.enter()
             }

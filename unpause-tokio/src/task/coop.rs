@@ -6,7 +6,7 @@ use sim::__private::in_run;
 
 pub use real::task::coop::*;
 
-/// Yields to other tasks if the budget is used up. In a run it is a point.
+/// Yields to other tasks if the budget is used up. In a run, this call is a point.
 ///
 /// ```
 /// # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

@@ -79,8 +79,8 @@ impl LocalSet {
         }
     }
 
-    /// Runs a future to completion on this thread, together with the tasks of the set. In a run it fails the run: await
-    /// [`run_until`](Self::run_until) instead.
+    /// Runs a future to completion on this thread, together with the tasks of the set. In a run, this call fails the
+    /// run: await [`run_until`](Self::run_until) instead.
     #[track_caller]
     pub fn block_on<F: Future>(&self, runtime: &Runtime, future: F) -> F::Output {
         runtime.block_on(self.run_until(future))

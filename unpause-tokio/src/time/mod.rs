@@ -24,7 +24,8 @@ mod clock {
 
     use sim::__private::in_run;
 
-    /// Stops the clock of the runtime. In a run it does nothing, because the time advances only when no task can step.
+    /// Stops the clock of the runtime. In a run, this call does nothing, because the time advances only when no task
+    /// can step.
     ///
     /// # Panics
     /// Outside of runs, if the runtime has several threads, or its clock is already paused.
@@ -35,7 +36,8 @@ mod clock {
         }
     }
 
-    /// Resumes the clock of the runtime. In a run it does nothing, because the system clock does not affect a run.
+    /// Resumes the clock of the runtime. In a run, this call does nothing, because the system clock does not affect a
+    /// run.
     ///
     /// # Panics
     /// Outside of runs, if the clock is not paused.

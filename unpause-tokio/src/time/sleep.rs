@@ -10,7 +10,7 @@ use sim::__private::in_run;
 
 use super::Instant;
 
-/// Waits until `duration` has passed since this call. In a run it is a point, even if `duration` is zero.
+/// Waits until `duration` has passed since this call. In a run, the wait is a point, even if `duration` is zero.
 ///
 /// # Panics
 /// Outside of runs, if the thread has no runtime with a timer.

@@ -53,8 +53,8 @@ pub fn open(work: Duration, answers_late: bool) -> (Client, JoinHandle<u64>) {
 }
 
 impl Client {
-    /// Adds to the balance, and returns it. If the call returns an error, the balance is unchanged, except after a
-    /// time-out.
+    /// Adds to the balance, and returns the new balance. If the call returns an error, the balance is unchanged, except
+    /// after a time-out.
     pub async fn deposit(&self, amount: u64) -> Result<u64, Error> {
         let (sender, answer) = oneshot::channel();
         self.0.send(Request::Deposit(amount, sender)).await.map_err(|_| Error::Closed)?;

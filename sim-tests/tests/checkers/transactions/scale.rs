@@ -68,7 +68,7 @@ fn strict(count: usize, clients: usize, fault: bool) -> Both {
                     registers[index].op.push(RegisterCall::Read(*key));
                     let mut length = values.len();
                     if faulty && index > count / 2 && length > 1 && !written.contains(key) {
-                        // Two writes back: one may still be under way.
+                        // Go back two writes, because one write may not have returned yet.
                         length -= 2;
                         faulty = false;
                     }

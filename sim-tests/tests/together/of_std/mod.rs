@@ -25,7 +25,7 @@ fn fails(body: impl AsyncFn() + Sync) -> Option<(Failure, String)> {
     Some((failure.clone(), screen))
 }
 
-/// Asserts that no order of the steps fails. On real threads, it asserts only that some runs pass.
+/// Asserts that no order of the steps fails. On real threads, this function asserts only that some runs pass.
 #[track_caller]
 fn holds(body: impl AsyncFn() + Sync) {
     let runner = Runner::new().hermetic();

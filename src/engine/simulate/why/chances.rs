@@ -75,7 +75,7 @@ pub(super) fn find(lab: &mut Lab<'_, '_>, no_return: Option<NoReturn>) -> (Vec<C
         Some(exact) => exactly(&all, &exact),
         None => sampled(lab, &all),
     };
-    // If the chance is nearly 1 from the beginning, it shows nothing about the steps.
+    // If the chance is nearly 1 from the beginning, the chances show nothing about the steps.
     if prefixes.first().is_none_or(|first| first.share() >= NEARLY_ALL) {
         return (Vec::new(), Vec::new());
     }

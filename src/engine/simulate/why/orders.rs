@@ -240,7 +240,7 @@ impl Classes {
 #[derive(Debug)]
 struct Proved {
     order: Order,
-    /// The number of passing interleavings that keep it.
+    /// The number of passing interleavings that keep the order.
     kept: usize,
 }
 

@@ -56,7 +56,7 @@ const KEPT: u64 = 4;
 /// The maximum probability that a reported count is due to chance.
 const BY_CHANCE: f64 = 0.001;
 
-/// Returns the remedy. If it consists of regions, also returns the interruption that it prevents.
+/// Returns the remedy. If the remedy consists of regions, also returns the interruption that it prevents.
 pub(super) fn find(lab: &mut Lab<'_, '_>) -> Option<(Remedy, Option<Interruption>)> {
     let pending = lab.pending();
     let own = points(lab.run, &pending);

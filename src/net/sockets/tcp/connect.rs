@@ -31,8 +31,8 @@ const WANTED: Op = Op::of_kind("is_wanted", Access::Peek, net::PEER).quiet();
 const GIVE_UP: Op = Op::of_kind("give_up", Access::Tell, net::CLOSE).quiet();
 const LATER: Op = Op::of_kind("send_again", Access::Peek, clock::READ).quiet();
 
-/// The number of times that a request is sent, as in Linux. The waits between them are one, two, four
-/// and so on seconds.
+/// The number of times that a request is sent, as in Linux. The waits between the requests are one, two, four and so on
+/// seconds.
 const TRIES: u32 = 7;
 
 /// The inbox for the only reply to a request.

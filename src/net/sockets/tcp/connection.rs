@@ -255,7 +255,7 @@ impl Connection {
         Poll::Ready(Written { result: Ok(count), is_tight })
     }
 
-    /// Sends the end of the stream. Nothing can be written after it.
+    /// Sends the end of the stream. Nothing can be written after the end.
     pub(super) fn finish(&self, at: usize, here: Here) -> io::Result<()> {
         let end = &self.ends[at];
         {

@@ -167,7 +167,7 @@ impl<T: Clone> Receiver<T> {
         end.wrapped().now(here(), || real.try_recv(), op)
     }
 
-    /// Outside of runs, blocks the thread until a message arrives. In a run, it fails the run: await
+    /// Outside of runs, blocks the thread until a message arrives. In a run, this call fails the run: await
     /// [`recv`](Self::recv) instead.
     ///
     /// # Errors

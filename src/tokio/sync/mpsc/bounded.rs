@@ -234,7 +234,7 @@ impl<T> Sender<T> {
         }
     }
 
-    /// Outside of runs, blocks the thread until the message is sent. In a run, it fails the run: await
+    /// Outside of runs, blocks the thread until the message is sent. In a run, this call fails the run: await
     /// [`send`](Self::send) instead.
     ///
     /// # Errors

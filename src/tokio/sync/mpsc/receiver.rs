@@ -100,7 +100,7 @@ macro_rules! receiver {
                 self.end.wrapped().now(here(), || real.try_recv(), op)
             }
 
-            /// Outside of runs, blocks the thread until a message arrives. In a run, it fails the run: await
+            /// Outside of runs, blocks the thread until a message arrives. In a run, this call fails the run: await
             /// [`recv`](Self::recv) instead.
             #[track_caller]
             pub fn blocking_recv(&mut self) -> Option<T> {
@@ -154,8 +154,8 @@ macro_rules! receiver {
                 self.end.wrapped().count(&LEN, here(), || self.real.len())
             }
 
-            /// Polls for the next message. If it is pending, the task is woken when a message arrives. The first poll
-            /// is a point.
+            /// Polls for the next message. If the message is pending, the task is woken when a message arrives. The
+            /// first poll is a point.
             ///
             /// ```
             /// use sim::tokio::sync::mpsc;

@@ -192,7 +192,7 @@ impl<M: Model> Blocks<M> {
         Ok(())
     }
 
-    /// Assigns a cluster its state and its block. The replaced value, if any, already has both.
+    /// Assigns a cluster its state and its block. The replaced value, if any, already has a state and a block.
     fn begin(&mut self, at: u32) -> Result<(), RegisterRefusal> {
         let before = self.clusters[at].from.and_then(|from| self.find(from));
         let state = match before {

@@ -39,7 +39,7 @@ fn moods_reach_what_single_draws_reach_and_nothing_else() {
             let now = newest_of(&by_mood);
             let (single, moods) = (runs(by_location, &PATHS), runs(by_mood, &PATHS));
             assert_eq!(states(&single), states(&moods), "seed {seed} {program:?} {rules:?}");
-            // Answer 0 loses nothing, under both.
+            // Answer 0 loses nothing, under the rules by location and under the rules by mood.
             assert!(single[0].1.iter().chain(&moods[0].1).all(|answer| *answer == 0));
             assert_eq!([&single[0].0[..], &moods[0].0[..]], [&now[..], &now[..]]);
         }

@@ -197,7 +197,7 @@ fn run(settings: (Rules, Bug, bool), lives: &[&[u8]], errors: u64, draw: Draw<'_
         };
         let end = life.live(values);
         let Life { asked: more, acknowledged, found, recovered, .. } = life;
-        // If a life dies during its recovery, recovery has returned nothing.
+        // If a life dies during its recovery, the recovery has returned nothing.
         if recovered {
             if !found.starts_with(&held) {
                 return Verdict::Lost;

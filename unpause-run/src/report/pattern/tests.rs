@@ -280,7 +280,7 @@ fn notified(
 fn a_notification_before_the_wait_is_a_lost_wake_up() {
     let deadlock = |waits| Failure::Deadlock { waits };
     assert_eq!(notified(&[], &NOTIFY, deadlock), Some(Pattern::LostWakeUp));
-    // Another task receives it.
+    // Another task receives the notification.
     assert_eq!(notified(&[0], &NOTIFY, deadlock), None);
     // A notification with `TELL_ONE` is stored, so it is not lost.
     assert_eq!(notified(&[], &TELL_ONE, deadlock), None);

@@ -56,7 +56,7 @@ fn tasks_drops_those_that_are_not_needed_and_gives_the_others_one_turn() {
 
 #[test]
 fn regroup_keeps_where_the_tasks_are_to_each_other() {
-    // When task 1 takes its 100th step, task 0 must have had just as many as in the beginning.
+    // When task 1 takes its 100th step, task 0 must have taken as many steps as in the beginning.
     let met = |turns: &[(usize, u32)]| -> Option<u32> {
         let mut steps = [0; 4];
         for &(task, n) in turns {

@@ -36,7 +36,8 @@ const QUANTILE: f64 = 2.6;
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TreeEstimate {
     pub runs: f64,
-    /// The 95 % confidence interval is `low` to `high`. If the tree is very uneven, its confidence is lower.
+    /// The 95 % confidence interval is `low` to `high`. If the tree is very uneven, the confidence of the interval is
+    /// lower.
     pub low: f64,
     pub high: f64,
     /// The width of the probes.

@@ -144,7 +144,7 @@ impl Step<'_, '_> {
                             return Flow::Saw(self.joined(*target));
                         }
                     }
-                    // This point is the yield. The join is announced together with it.
+                    // This point is the yield. The join is announced together with the yield.
                     if !self.point(lane) {
                         return Flow::Waits;
                     }

@@ -34,7 +34,7 @@ pub(super) enum Act {
     Pause,
     /// Waits until a word has a value.
     Await(usize, u64),
-    /// Waits until one of the words has a value, the first looked at first.
+    /// Waits until one of the words has a value, and looks at the first word first.
     AwaitEither(u64, u64),
     /// Waits until a word could be exchanged.
     AwaitExchange(usize, u64, u64),

@@ -8,8 +8,7 @@ use futures::future::{Either, select};
 
 use crate::tokio::sync::{broadcast, mpsc, watch};
 
-/// An act of a task on one of its ends. If the task does not have the end that the act needs, it
-/// does nothing.
+/// An act of a task on one of its ends. If the task does not have the end that the act needs, the act does nothing.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Act {
     Send(u64),
@@ -119,7 +118,7 @@ pub(super) struct Ends {
     spare_watcher: Option<watch::Receiver<u64>>,
 }
 
-/// The channel ends that the acts of `tasks` tasks use. The first has the receiver.
+/// The channel ends that the acts of `tasks` tasks use. The first task has the receiver.
 pub(super) fn ends(tasks: usize, acts: impl Iterator<Item = Act> + Clone) -> Vec<Ends> {
     // A previous run that was given up may have left values.
     drop(take_got());

@@ -28,7 +28,7 @@ fn clash(searched: &Searched) -> &Clash {
     }
 }
 
-/// Two tasks record their numbers in the order in which they step. Returns the first of them.
+/// Two tasks record their numbers in the order in which they step. Returns the number that was recorded first.
 async fn first_note(is_seen: bool) -> u64 {
     let (seen, unseen) = (Arc::new(Mutex::new(0)), Arc::new(std::sync::Mutex::new(0)));
     let tasks = [1, 2].map(|number| {

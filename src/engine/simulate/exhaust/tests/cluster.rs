@@ -62,8 +62,8 @@ pub(super) enum OnCluster {
     Late(usize),
     /// Spawns a task of the node. The task counts in a static, and stores the value that it saw.
     Count(usize),
-    /// Spawns a task of the node. The task adds this number of times to its own word. Another task runs beside it if
-    /// the flag is set. At its end, it stores twice the value that it sees.
+    /// Spawns a task of the node. The task adds this number of times to its own word. Another task runs beside this
+    /// task if the flag is set. At its end, the other task stores twice the value that it sees.
     Work(usize, u64, bool),
     /// Spawns a task of the node. The caller reads the task's memory.
     Show(usize),

@@ -106,7 +106,8 @@ type Acts = &'static [fn(&mut Rng) -> Act];
 struct Told {
     stuck: bool,
     enabled: Vec<TaskId>,
-    /// By step: its effect and its task's next request. Empty for steps before the last two of the script.
+    /// For each step: the effect of the step, and the next request of its task. Empty for steps before the last two of
+    /// the script.
     footprints: Vec<(Vec<StepItem>, Vec<StepItem>)>,
     /// True if the run went beyond the script.
     goes_on: bool,
@@ -249,7 +250,7 @@ fn compare(program: &Program, prefix: &[TaskId], (p, q): (TaskId, TaskId), found
     };
     let (pq, qp) = (after(p, q), after(q, p));
     let at = prefix.len();
-    // The run may have ended with the first of the two.
+    // The run may have ended with the first of the two steps.
     let (Some(p_first), Some(q_first)) = (pq.footprints.get(at), qp.footprints.get(at)) else {
         return;
     };

@@ -52,8 +52,8 @@ impl Proofs {
     }
 }
 
-/// Searches a program as a test, and checks the search by sampled runs. If not all runs pass, it
-/// continues after failures.
+/// Searches a program as a test, and checks the search by sampled runs. If not all runs pass, the search continues
+/// after failures.
 pub(super) fn searched(program: &Program, passes: bool) -> Searched {
     let clock = match program.clock {
         ClockMode::Last => "last".to_owned(),

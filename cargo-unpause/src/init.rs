@@ -1,6 +1,6 @@
 //! `cargo unpause init`: shows the manifest lines of the README, and then writes them into a manifest.
 //!
-//! It only adds lines. All existing lines of the manifest stay unchanged.
+//! This command only adds lines. All existing lines of the manifest stay unchanged.
 
 use std::fs;
 use std::io::{BufRead, IsTerminal, stdin};

@@ -143,8 +143,8 @@ fn name_of(loaded: &Loaded) -> String {
     loaded.seed().map_or_else(|| kind.clone(), |seed| format!("{kind}-{seed}"))
 }
 
-/// Returns the folder of the test's kept traces. It has the same name as the folder in which the test has written the
-/// trace.
+/// Returns the folder of the test's kept traces. The folder has the same name as the folder in which the test has
+/// written the trace.
 fn folder_of(loaded: &Loaded, trace: &Path) -> Result<PathBuf, Usage> {
     let package = loaded.package();
     let project = Project::here();

@@ -1,7 +1,7 @@
 //! The command line of unpause, `cargo unpause`: each subcommand has one file and one row in [`COMMANDS`].
 //!
-//! It is a library, so that tests can call it. The binary passes the arguments and the streams to it. A subcommand
-//! returns an [`Exit`], and the process exits with that code.
+//! The command line is a library, so that tests can call it. The binary passes the arguments and the streams to it. A
+//! subcommand returns an [`Exit`], and the process exits with that code.
 
 #![forbid(unsafe_code)]
 
@@ -186,7 +186,7 @@ pub const COMMANDS: &[Subcommand] = &[
 ];
 
 /// Runs the command named by the arguments, and returns the exit code. The arguments do not contain the program name.
-/// They may start with the word `sim` or `unpause`, which cargo adds.
+/// The arguments may start with the word `sim` or `unpause`, which cargo adds.
 ///
 /// ```
 /// let mut terminal = cargo_unpause::Terminal::silent();

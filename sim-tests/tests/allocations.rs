@@ -1,8 +1,8 @@
 //! Allocations of the library: none for a step, one box for a spawned task, none for a run, and no
 //! growth of memory over many runs.
 //!
-//! This test has a file of its own, because the allocator counts allocations of the whole process. It counts from the
-//! start of one run's body to the start of the next, so the work between the bodies is included.
+//! This test has a file of its own, because the allocator counts allocations of the whole process. The allocator counts
+//! from the start of one run's body to the start of the next, so the work between the bodies is included.
 
 use std::alloc::System;
 use std::ops::Range;

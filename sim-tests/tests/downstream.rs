@@ -287,7 +287,7 @@ fn a_release_is_real_and_its_tests_are_simulated() {
         crates.prints(release, &[]);
         crates.prints("test -p queue -p app -- --nocapture", &[of_queue, of_app].concat());
     }
-    // These are both commands of the README.
+    // Both commands are in the README.
     crates.prints("tree -e features,no-dev -i unpause", &["unpause v0.1.0"]);
     let (_, tree) = crates.cargo("tree -e features,no-dev -i unpause");
     assert!(!tree.contains("feature \"sim\""), "{tree}");

@@ -256,7 +256,7 @@ fn the_guide_names_every_strategy() {
 /// An example has the expected result, and its file ends with its output.
 #[track_caller]
 fn example(name: &str, program: &str) {
-    // The others need the feature `sim` in the manifest: Cargo names their programs and does not build them.
+    // The other examples need the feature `sim` in the manifest: Cargo names their programs and does not build them.
     let is_built = sim::SIMULATED || ["kv", "lost_update", "parallel_queue"].contains(&name);
     let is_long = sim_tests::histories::long();
     let program = match is_built {

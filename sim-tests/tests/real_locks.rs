@@ -49,8 +49,8 @@ type Work = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
 /// The maximum ratio of two shares if the executor has one thread and runs its tasks in turn.
 const IN_TURN: u64 = 2;
 
-/// The maximum ratio of two shares if the operating system assigns the processors. It may leave a thread without a
-/// processor for a third of the time. A lock that starves its waiters has ratios of at least 385.
+/// The maximum ratio of two shares if the operating system assigns the processors. The operating system may leave a
+/// thread without a processor for a third of the time. A lock that starves its waiters has ratios of at least 385.
 const ACROSS_THREADS: u64 = 50;
 
 /// Asserts that one of three attempts is fair, because other processes of the machine also use the processors.

@@ -127,7 +127,7 @@ struct Package {
 impl Package {
     fn new() -> Package {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("targets");
-        // It may not be there.
+        // The folder may not exist.
         let _ = fs::remove_dir_all(&folder);
         let library = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         let main = |path: &str, place: &str| {

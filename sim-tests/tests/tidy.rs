@@ -1,7 +1,7 @@
 //! Enforces the rules of the repository that a program can check: imports between modules, bans,
 //! form.
 //!
-//! Each check is a function from texts to [`Offence`]s. It has its own file, with a planted offender and the fixed
+//! Each check is a function from texts to [`Offence`]s. A check has its own file, with a planted offender and the fixed
 //! twin; this file applies the checks to the working tree. A rule that needs judgement, for example about good names,
 //! is left to reviewers. The rules themselves are in `ARCHITECTURE.md`.
 

@@ -295,7 +295,7 @@ fn target_folder(site: &Site) -> PathBuf {
 
 /// Returns the folder in which the user started Cargo, if it can be determined. Cargo runs a test in the folder of its
 /// package, but leaves the variable `PWD` of the shell unchanged. `PWD` is accepted if it is the working directory of
-/// this process or of its parent. It is also accepted if it is a folder inside the package, or a folder above the
+/// this process or of its parent. `PWD` is also accepted if it is a folder inside the package, or a folder above the
 /// package that contains a `Cargo.toml`.
 fn started_in(site: &Site) -> Option<PathBuf> {
     let shell = PathBuf::from(std::env::var_os("PWD")?);

@@ -158,7 +158,7 @@ pub(super) fn explore(
     shared.finish()
 }
 
-/// Calls `work` on this thread, and also on further threads if it takes long.
+/// Calls `work` on this thread, and also on further threads if the work takes long.
 fn run_on_threads(shared: &SharedProgress<'_>, work: &(dyn Fn(SeedQueue<'_>) + Sync)) {
     let began = Instant::now();
     std::thread::scope(|scope| {

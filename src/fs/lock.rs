@@ -101,7 +101,7 @@ impl FileLock {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Removes a lock of the other mode, then acquires the lock if it is free. Returns `true` if it was free.
+    /// Removes a lock of the other mode, then acquires the lock if it is free. Returns `true` if the lock was free.
     fn attempt(&self, owner: Owner, alone: bool, here: Here) -> bool {
         let (converts, is_free, waiting) = {
             let mut state = self.state();

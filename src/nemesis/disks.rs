@@ -66,7 +66,7 @@ impl Active {
         }
     }
 
-    /// Ends the disk fault. Returns `true` if it affected at least one call.
+    /// Ends the disk fault. Returns `true` if the fault affected at least one call.
     pub(super) fn mend_disks(&self, fault: DiskFault, here: Here) -> bool {
         self.victims.iter().for_each(|node| fs::set_fault(node, (fault, false), here));
         met(&self.victims) > self.met

@@ -61,9 +61,10 @@ impl Victim {
     /// In half of the runs, the node that `named` returns when the fault happens; in the other runs, a drawn node.
     /// `role` is a name for reports, for example `primary`.
     ///
-    /// If there is no such node at the moment, the function returns `None`. It is then called again a few times; if it
-    /// still returns `None`, the fault is skipped. The function reads plain state of the test, such as a std value that
-    /// the nodes set, and takes no step. A search does not see that state, so it proves nothing about guided faults.
+    /// If there is no such node at the moment, the function returns `None`. The function is then called again a few
+    /// times; if it still returns `None`, the fault is skipped. The function reads plain state of the test, such as a
+    /// std value that the nodes set, and takes no step. A search does not see that state, so it proves nothing about
+    /// guided faults.
     ///
     /// ```
     /// use std::sync::{Arc, Mutex};

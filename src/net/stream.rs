@@ -174,13 +174,13 @@ impl<T: Send + 'static, S: Sink<T>> Stream<T, S> {
         self.link.faults()
     }
 
-    /// Passes an item that is not a message over the link in this step. Returns `false` if it is lost.
+    /// Passes an item that is not a message over the link in this step. Returns `false` if the item is lost.
     #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
     pub(crate) fn passes(&self, here: Here) -> bool {
         self.link.passes(here)
     }
 
-    /// Sends a message. Returns it as an error if the stream has ended or a reset has arrived.
+    /// Sends a message. Returns the message as an error if the stream has ended or a reset has arrived.
     pub(crate) fn send(self: &Arc<Self>, message: T, here: Here) -> Result<(), T> {
         let Flight { is_ended, is_refused, .. } = *self.flight();
         if is_ended || is_refused {
@@ -269,7 +269,7 @@ impl<T> Flight<T> {
         !is_cut
     }
 
-    /// Marks the next message as held by a cut. Returns `true` if it was not counted yet.
+    /// Marks the next message as held by a cut. Returns `true` if this message was not counted yet.
     fn holds_next(&mut self) -> bool {
         self.held.replace(self.arrived) != Some(self.arrived)
     }

@@ -82,7 +82,7 @@ impl World {
         turns
     }
 
-    /// Acquires the lock if it is free. Returns `true` if it did.
+    /// Acquires the lock if it is free. Returns `true` if this call acquired the lock.
     pub(crate) fn try_acquire(&self, pending: &PendingOp) -> bool {
         let object = pending.object.expect("a lock is an object");
         try_acquire(self.retract_to_do(&pending.announcement), pending.op, object, pending.place)

@@ -257,8 +257,8 @@ pub(super) fn forget_done() {
     forget_turn();
 }
 
-/// Makes the world decide, for the rest of the step, whose turn it is. The world must have seen all operations that
-/// were done.
+/// Makes the world decide, for the rest of the step, whose turn it is. Before this call, the world must have seen all
+/// operations that were done.
 pub(super) fn forget_turn() {
     NOW.with(|now| now.turn.set(NO_KEY));
 }

@@ -27,7 +27,7 @@ use super::world::World;
 use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::op::Op;
 
-/// A part of a run. Its value is the state of the part, which has the default value at the start of a run.
+/// A part of a run. A value of this type is the state of the part, which has the default value at the start of a run.
 ///
 /// Functions with an argument `&World` may call user code. The others are called while the state is borrowed.
 pub(super) trait Part: Default {

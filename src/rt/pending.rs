@@ -1,9 +1,9 @@
 //! Pending operations: they are announced at a point, and done later.
 //!
-//! These functions are called at every point. Where possible, they are not generic. They are then compiled once in this
-//! crate, where the thread-local access is inlined, and not again in every future of the program. A debug build does
-//! not inline them into the program, so that they are compiled with the profile of this crate. The code of a point is
-//! in `seam/sim/point.rs`, with a table of the words.
+//! These functions are called at every point. Where possible, they are not generic. Functions that are not generic are
+//! compiled once in this crate, where the thread-local access is inlined, and not again in every future of the program.
+//! A debug build does not inline them into the program, so that they are compiled with the profile of this crate. The
+//! code of a point is in `seam/sim/point.rs`, with a table of the words.
 
 use std::sync::atomic::Ordering;
 use std::task::{Poll, Waker};

@@ -324,8 +324,8 @@ impl RunState {
         Announcement { run: self.run, id: AnnouncementId::new(task, key) }
     }
 
-    /// Returns `true` if the announcement with this key was added in the current step. This covers announcements stored
-    /// here; the thread stores its own announcement until the end of its step.
+    /// Returns `true` if the announcement with this key was added in the current step. The result covers announcements
+    /// stored here; the thread stores its own announcement until the end of its step.
     pub(crate) fn is_of_this_step(&self, key: u32) -> bool {
         let (step, first) = self.fresh;
         step == self.board.step && (first..self.next_key).contains(&key)

@@ -232,7 +232,7 @@ impl RunState {
         self.needs_work();
     }
 
-    /// Records an access of the current task to a cell. Returns the failure if it races with an earlier access.
+    /// Records an access of the current task to a cell. Returns the failure if the access races with an earlier access.
     fn race(&mut self, cell: ObjectId, writes: bool, place: Place) -> Option<Failure> {
         self.memory.begin_clocks(&self.board);
         self.catch_up();

@@ -137,7 +137,7 @@ struct LineConfiguration {
 
 struct LineFrame {
     here: LineConfiguration,
-    /// The line tried last: the return time of its next operation, and its number. Later lines remain to be tried.
+    /// The line tried last: the return time of its next operation, and its number. Later lines have not been tried.
     tried: Option<(u64, u32)>,
     /// The lines to try next, in reverse order. The lines are found as a batch, so that the search need not find them
     /// one at a time.

@@ -332,10 +332,10 @@ impl<M: Model> Online<M> {
         self.parts.iter().map(Engine::possibilities).sum()
     }
 
-    /// Returns the number of entries kept besides possibilities and pending calls. These are slots for calls, lost
-    /// calls that may still take effect, calls of a register that still matter, entries of orders, and ranges of ended
-    /// clients. This number and [`possibilities`](Self::possibilities) determine the memory use, and neither grows with
-    /// the length of the stream.
+    /// Returns the number of entries kept besides possibilities and pending calls. The entries are slots for calls,
+    /// lost calls that may still take effect, calls of a register that still matter, entries of orders, and ranges of
+    /// ended clients. This number and [`possibilities`](Self::possibilities) determine the memory use, and neither
+    /// grows with the length of the stream.
     pub fn kept(&self) -> usize {
         let sizes = self.parts.iter().map(Engine::sizes);
         self.clients.kept()

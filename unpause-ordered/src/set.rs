@@ -74,12 +74,12 @@ impl<T> Set<T> {
 }
 
 impl<T: Ord> Set<T> {
-    /// Adds a member. Returns `true` if it is new.
+    /// Adds a member. Returns `true` if the member is new.
     pub fn insert(&mut self, member: T) -> bool {
         self.0.insert(member, ()).is_none()
     }
 
-    /// Removes a member. Returns `true` if it was in the set.
+    /// Removes a member. Returns `true` if the member was in the set.
     pub fn remove<Q: Ord + ?Sized>(&mut self, member: &Q) -> bool
     where
         T: Borrow<Q>,

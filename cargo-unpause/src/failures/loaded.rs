@@ -68,7 +68,7 @@ impl Loaded {
         }
     }
 
-    /// Returns this failure without its report; `None` if it has no trace of the same run.
+    /// Returns this failure without its report; `None` if the failure has no trace of the same run.
     pub(crate) fn without_report(&self) -> Option<Loaded> {
         let trace = match &self.trace {
             Some(trace) => trace.clone(),

@@ -55,7 +55,7 @@ fn the_steps_of_both_runs_are_aligned_and_differences_are_marked() {
         ] {
             assert!(text.contains(part), "{part} is not in {text}");
         }
-        // The lanes also show this, above the step.
+        // The lanes also show this difference, above the step.
         let note = "document.getElementById('s3').previousElementSibling.innerText";
         assert_eq!(
             browser.value(note),

@@ -223,7 +223,7 @@ fn more_operations_than_a_word_has_bits_may_overlap() {
     use {RegisterOp::*, RegisterRet::*};
     for count in [129, 400] {
         let mut history: Vec<_> = (0..count).map(|i| call(Write(i), i, Done, 10_000 + i)).collect();
-        // All are still in flight while the last value is read, then the previous value, ...
+        // All writes are still in flight while the last value is read, then the previous value, ...
         for i in 0..count {
             history.push(call(Read, 1000 + 2 * i, Value(count - 1 - i), 1001 + 2 * i));
         }

@@ -307,7 +307,7 @@ fn disks_are_taken_with_a_bound_or_by_name() {
     }));
 }
 
-/// Writes a file and reads it. Returns true if it is unchanged since the write.
+/// Writes a file and reads it. Returns `true` if the content is unchanged since the write.
 async fn keeps() -> io::Result<bool> {
     fs::write("/a", vec![7; 1024]).await?;
     File::open("/a").await?.sync_all().await?;

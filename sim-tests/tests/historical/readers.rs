@@ -1,4 +1,4 @@
-//! Locks with readers and writers: of Windows, and of parking_lot.
+//! Locks with readers and writers: the lock of Windows, and the lock of parking_lot.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

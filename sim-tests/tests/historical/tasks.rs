@@ -17,7 +17,7 @@ crate::bugs! {
         Deadlock, 100, unordered;
 }
 
-/// A future that several tasks poll. It keeps the waker of the latest poll.
+/// A future that several tasks poll. The future keeps the waker of the latest poll.
 #[derive(Default)]
 struct Shared {
     future: Mutex<Inner>,
@@ -31,7 +31,7 @@ struct Inner {
 }
 
 impl Shared {
-    /// Returns `true` if it is ready. The task is then in the list, and `sleep`s.
+    /// Returns `true` if the future is ready. If not, the task is in the list, and must call `sleep`.
     async fn poll(&self, me: &Arc<Sleeper>, registers_first: bool) -> bool {
         if registers_first {
             self.waiters.lock().await.push(me.clone());
@@ -59,7 +59,7 @@ impl Shared {
         }
     }
 
-    /// The future is ready. It wakes the task that polled it last, or, with `wakes_all`, each in the list.
+    /// The future is ready. The future wakes the task that polled it last, or, with `wakes_all`, each task in the list.
     async fn complete(&self, wakes_all: bool) {
         let mut future = self.future.lock().await;
         future.is_ready = true;

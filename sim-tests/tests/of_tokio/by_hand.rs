@@ -24,7 +24,7 @@ impl Wake for Mock {
 }
 
 impl Mock {
-    /// Returns `true` if it was called since the last question.
+    /// Returns `true` if the waker was called since the last call of this function.
     fn is_woken(&self) -> bool {
         self.0.swap(false, Ordering::Relaxed)
     }

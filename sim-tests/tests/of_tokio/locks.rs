@@ -290,7 +290,7 @@ fn a_notification_of_all_reaches_a_future_that_exists_before_a_look_at_plain_mem
                 shared.1.notify_waiters();
             }
         });
-        // This operation comes before the future is created. It does not conflict with the notifying task.
+        // This operation comes before the future is created. This operation does not conflict with the notifying task.
         *shared.2.lock().await += 1;
         let told = shared.1.notified();
         let is_set = shared.0.load(SeqCst);

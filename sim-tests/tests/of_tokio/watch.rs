@@ -191,7 +191,7 @@ fn to_send_beside_a_borrow_is_reported() {
     });
 }
 
-/// Calls a function when it is dropped.
+/// Calls a function when this value is dropped.
 struct AtDrop(Option<Box<dyn FnOnce() + Send + Sync>>);
 
 impl Drop for AtDrop {

@@ -157,8 +157,8 @@ fn same(first: &Ended, again: &Ended) {
     assert_eq!(headline(again), headline(first));
 }
 
-/// Only this test runs Cargo itself. It selects the features of the workspace, because this program was built with
-/// them. With the features of the package, Cargo would build the program again.
+/// Only this test runs Cargo itself. The test selects the features of the workspace, because this program was built
+/// with them. With the features of the package, Cargo would build the program again.
 #[cfg_attr(feature = "sim", test)]
 fn the_printed_command_works_with_the_real_cargo() {
     let first = child("deadlocks").fails();

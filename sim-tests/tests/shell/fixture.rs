@@ -1,4 +1,4 @@
-//! The tests of a user's package, with bugs. They do nothing unless `UNPAUSE_FIXTURE` is set.
+//! The tests of a user's package, with bugs. The tests do nothing unless `UNPAUSE_FIXTURE` is set.
 //!
 //! `UNPAUSE_VARIANT` names the state the program is in, as if it had been edited.
 

@@ -34,7 +34,8 @@ fn files_of(results: &Path, name: &str) -> Vec<PathBuf> {
     files(results, &format!("test-shell.fixture.many_runs.{name}"))
 }
 
-/// Starts a process, and kills it when its file has at least `bytes` bytes. Returns `false` if it ended before.
+/// Starts a process, and kills it when its file has at least `bytes` bytes. Returns `false` if the process ended
+/// before.
 fn kill_at(results: &Path, share: &str, bytes: u64) -> bool {
     let name = format!("{}.jsonl", share.replace('/', "-of-"));
     let file =

@@ -1,6 +1,6 @@
 //! Bans: the library does not touch the world outside a run, nor its own feature.
 //!
-//! Modules in the layers of data (L0) and siblings (L1) are functions of their arguments. They use no clock,
+//! Modules in the layers of data (L0) and siblings (L1) are functions of their arguments. Such modules use no clock,
 //! environment, file, thread identity or output. Each ban names its replacement. Code under `#[cfg(test)]` may use
 //! these.
 

@@ -59,7 +59,7 @@ pub(crate) fn check(sources: &Sources<'_>) -> Vec<Offence> {
             let message = format!("`{name}` panics in a closure, which has no caller: take it out");
             offences.push(Offence::new(file, line, message));
         }
-        // If it panics itself, its documentation needs no other function.
+        // If the function panics itself, its documentation need not name another function.
         if !body.panics {
             let lost = helpers(located, &by_name, DEPTH);
             offences.extend(lost.into_iter().map(|(file, helper)| {

@@ -2,7 +2,8 @@
 //!
 //! The core consists of all files of `src/rt/` except the files of `parts/`. Its `mod.rs` is left out, because it
 //! contains the list of the parts and re-exports their names. A core file must not import from a part, and must not use
-//! a name of a part that `mod.rs` re-exports. It must not call a function that a part adds to a type of the core.
+//! a name of a part that `mod.rs` re-exports. A core file must not call a function that a part adds to a type of the
+//! core.
 
 use std::collections::BTreeSet;
 

@@ -184,7 +184,7 @@ impl Sentence {
         self.words.iter().filter(is_relative).count()
     }
 
-    /// The number of patterns that it has.
+    /// The number of patterns that the sentence has.
     fn offences(&self) -> usize {
         PATTERNS.iter().filter(|pattern| (pattern.is_in)(self)).count()
     }

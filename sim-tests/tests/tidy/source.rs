@@ -79,7 +79,7 @@ pub(crate) struct Name {
 pub(crate) enum Kind {
     /// In a type, an expression, a pattern.
     Plain,
-    /// Named by a `use`, which gives it the name `alias` in this file.
+    /// A `use` names the path, and gives it the name `alias` in this file.
     Import { alias: String },
     /// The path is named by a `use` that ends in `*`. The segments are the part before the `*`.
     Glob,

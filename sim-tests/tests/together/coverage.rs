@@ -21,8 +21,8 @@ use sim_tests::histories::{Draw, long};
 type Step = (TaskId, usize, Vec<(ObjectId, Access)>);
 
 /// Returns the normal form of a run: the first of all orders that can be reached by swaps of independent neighbouring
-/// steps. It repeatedly takes the lowest task whose next step depends on no remaining earlier step. Steps without an
-/// access are omitted.
+/// steps. The function repeatedly takes the lowest task whose next step depends on no remaining earlier step. Steps
+/// without an access are omitted.
 fn normal_form(run: &Run) -> Vec<(TaskId, usize)> {
     let mut operations: BTreeMap<u32, Vec<(ObjectId, Access)>> = BTreeMap::new();
     for event in &run.events {

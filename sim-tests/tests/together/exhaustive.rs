@@ -142,7 +142,7 @@ fn tasks_that_share_something_unseen_are_searched_step_by_step() {
     assert!(screen(&report).contains("share something outside sim"), "{}", screen(&report));
 }
 
-/// A future that is ready when a flag is set. Its waker is behind a lock of std, which no search sees.
+/// A future that is ready when a flag is set. The waker of the future is behind a lock of std, which no search sees.
 struct Told {
     flag: Arc<Atomic<bool>>,
     waker: Arc<std::sync::Mutex<Option<Waker>>>,

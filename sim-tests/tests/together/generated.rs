@@ -150,7 +150,7 @@ fn branches_send_again_what_is_theirs() {
 
 // ---- commands that may not have happened
 
-/// A stock. Its precondition allows a removal only if an item is available.
+/// A stock. The precondition of the stock allows a removal only if an item is available.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 struct Stock(u64);
 

@@ -101,7 +101,7 @@ impl<const KNOWS: u8> Program for Sum<KNOWS> {
     }
 }
 
-/// Adds in two accesses if it is this much or more.
+/// Adds the number of `op`; in two accesses if the number is at least `from`.
 async fn add(sum: &Atomic<i64>, op: Op, from: i64) -> i64 {
     let n = added(&op);
     if n < from {

@@ -4,7 +4,7 @@
 //! allow. A search shows all of them, and is a proof. `unpause-orders` compares the machine with the axioms, for all
 //! schedules and choices. These tests check the input that a run gives to the machine, and the reduction of the search.
 //!
-//! Programs with loops have no axioms here. They come from open issues of loom.
+//! Programs with loops have no axioms here. These programs come from open issues of loom.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};

@@ -20,7 +20,7 @@ fn proof(report: &Report) -> (&Finding, Proof) {
     (finding, finding.proof.expect("a proof was tried"))
 }
 
-/// A proof after which nothing is known.
+/// A proof that has shown nothing.
 const NOTHING: Proof =
     Proof { fewest: 0, complete: false, runs: 0, saved: 0, longer: None, same_stores: false };
 

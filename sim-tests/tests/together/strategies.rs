@@ -174,7 +174,7 @@ fn at_least_of_500(of_2000: usize) -> usize {
 
 #[cfg_attr(feature = "sim", test)]
 fn a_lost_update_is_found_as_often_as_is_promised() {
-    // The numbers are out of 2000 runs. They are at least five standard deviations below the numbers that the
+    // The numbers are out of 2000 runs. The numbers are at least five standard deviations below the numbers that the
     // strategies' own tests compute.
     for (name, at_least) in [
         ("random", 700),

@@ -135,8 +135,8 @@ fn calls_of_one_client_keep_their_order() {
     assert!(is_violated(&report));
 }
 
-/// A call without an access happens before the calls after the next release of its task. It does not happen before
-/// earlier calls.
+/// A call without an access happens before the calls after the next release of its task. Such a call does not happen
+/// before earlier calls.
 #[cfg_attr(feature = "sim", test)]
 fn a_call_without_an_access_is_ordered_by_a_later_release() {
     let run = |releases_after: bool| {

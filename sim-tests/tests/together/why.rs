@@ -105,7 +105,7 @@ fn weights(view: &View<'_>, tasks: &[TaskId]) -> Vec<f64> {
     tasks.iter().map(weight).collect()
 }
 
-/// Makes one run by the choices. Returns `true` if it fails.
+/// Makes one run by the choices. Returns `true` if the run fails.
 fn fails(program: &Program) -> bool {
     let runner = runner("own").strategy_with("chosen", || Box::new(Chosen));
     let run = runner.run_seed(0, || (program.buggy)(Spawning::Together));

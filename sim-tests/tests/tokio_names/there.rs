@@ -12,7 +12,7 @@ pub(super) type Name<'l> = (&'l str, &'l str);
 
 /// Returns the paths of `names` that are not below `root` in the libraries of the folder.
 pub(super) fn missing<'l>(root: &str, names: &[Name<'l>], libraries: &Path) -> BTreeSet<&'l str> {
-    // Errors in imports keep the compiler from types, so that these come in a second program.
+    // After errors in imports, the compiler does not check types, so methods are in a second program.
     let (members, items): (Vec<_>, Vec<_>) =
         names.iter().copied().partition(|name| is_member(*name));
     let imports = items.iter().map(|(_, path)| (*path, format!("use {root}::{path} as _;")));

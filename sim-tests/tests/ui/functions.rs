@@ -4,7 +4,7 @@ fn main() {}
 
 #[sim::test]
 fn not_async() {
-    // It is treated as if it were.
+    // The function is treated as if it were `async`.
     std::future::ready(()).await;
 }
 

@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 /// The number of bytes per read.
 const BLOCK: usize = 1 << 16;
 
-/// Returns the identity of this program as 16 hexadecimal digits. It is the linker's build ID, which is a hash of the
-/// content, or otherwise a hash of the file. It is computed once per process.
+/// Returns the identity of this program as 16 hexadecimal digits. The identity is the linker's build ID, which is a
+/// hash of the content, or otherwise a hash of the file. The identity is computed once per process.
 ///
 /// Two programs collide with a probability of about 2^-64. The hash does not resist deliberate collisions.
 pub(super) fn binary() -> Result<&'static str, &'static str> {

@@ -60,7 +60,7 @@ impl Tally {
 
     /// Returns the counts, and leaves empty counts of the same kinds.
     pub(crate) fn take(&mut self) -> Tally {
-        // A missing optional count would mean that some runs were not counted, so the kinds stay.
+        // A missing optional count would mean that some runs were not counted, so the empty counts have the same kinds.
         let Tally { census, statistics, closure, .. } = self;
         let empty = Tally::new(census.is_some(), statistics.is_some(), closure.is_some());
         std::mem::replace(self, empty)

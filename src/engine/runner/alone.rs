@@ -161,8 +161,8 @@ fn can_be_caused(finding: &Finding) -> bool {
     !matches!(finding.run.outcome, Outcome::Failed(Failure::Hang { .. }))
 }
 
-/// Runs a test in a new process of this program, after `change` has modified the command. Returns `true` if it passed,
-/// and its text output. `None` if the process has written no verdict.
+/// Runs a test in a new process of this program, after `change` has modified the command. Returns `true` if the test
+/// passed, and its text output. `None` if the process has written no verdict.
 fn made(
     test: &str,
     purpose: &str,

@@ -23,7 +23,7 @@ use crate::native::take_spawned_in_turn;
 use crate::report::{Report, one_line, text};
 use crate::run::{Failure, Outcome};
 
-/// The default number of seeds. It is small because a suite has many tests, and each was written for one run.
+/// The default number of seeds. The number is small because a suite has many tests, and each was written for one run.
 const SEEDS: u64 = 20;
 /// The default time limit for the seeds of one test.
 const TIME: Duration = Duration::from_secs(10);

@@ -98,10 +98,10 @@ impl Runner {
     /// - `wait-free:N`: like `lock-free`, but each operation of a spawned task must also end within `N` of its own
     ///   steps, whatever other tasks do. Otherwise the run fails with
     ///   [`Failure::Starved`](crate::run::Failure::Starved). An operation is a recorded call
-    ///   ([`History::call`](crate::History::call)), or everything that a task does outside of calls. Its steps are its
-    ///   accesses: a `fetch_add` is one step. `wait-free` without `N` allows 100 steps. A program with few operations
-    ///   cannot make an operation repeat itself endlessly. So choose the smallest bound that the operation needs when
-    ///   it runs alone, or with its helpers.
+    ///   ([`History::call`](crate::History::call)), or everything that a task does outside of calls. The steps of an
+    ///   operation are its accesses: a `fetch_add` is one step. `wait-free` without `N` allows 100 steps. A program
+    ///   with few operations cannot make an operation repeat itself endlessly. So choose the smallest bound that the
+    ///   operation needs when it runs alone, or with its helpers.
     ///
     /// If all remaining tasks wait for the end of a stalled task, the run ends and passes, and the body's later checks
     /// are skipped. The body itself does not stall. A search tries all moments. No effect on real threads.

@@ -8,9 +8,9 @@
 //! A passing test is silent by default. `#[sim::test(coverage)]`, [`Runner::coverage`] or `SIM_COVERAGE=1` shows a line
 //! of coverage although the harness hides the output of the test, and fills
 //! [`Report::coverage`](crate::report::Report::coverage). The line contains the number of interleaving classes seen,
-//! where orders that make no difference belong to one class. It also contains the number of new classes in the last
-//! hundred runs. In addition, it shows the probability of a new class in the next run, with its [95 %
-//! interval](crate::run::coverage::Coverage::unseen_interval). Finally it lists the blind spots: objects without
+//! where orders that make no difference belong to one class. The line also contains the number of new classes in the
+//! last hundred runs. In addition, it shows the probability of a new class in the next run, with its
+//! [95 % interval](crate::run::coverage::Coverage::unseen_interval). Finally it lists the blind spots: objects without
 //! contention, tasks never preempted, values never drawn. [`sometimes!`](macro@crate::sometimes) fails a test if an
 //! interesting case never occurs, [`cover!`](macro@crate::cover) if it occurs in too few runs. `statistics`,
 //! [`Runner::statistics`] or `SIM_STATISTICS=1` adds a table of the commands in generated programs and of the share
@@ -84,9 +84,9 @@
 //!   few orders show. For example, a test passes if it has six tasks with a std lock and an assertion that fails in one
 //!   of their 720 orders. Branches of one `select!` count like tasks: if no branch does an operation in a poll, the
 //!   search does not vary the order of that poll. `preemptions` and `delays` execute all orders and assume nothing.
-//! - A complete search checks itself. It samples a hundred runs, looks up the class of each run among its explored
-//!   classes, and repeats each run with its steps in another order of the class. A run that fails or belongs to an
-//!   unknown class revokes the proof ([`Searched::audit`](crate::report::Searched::audit)). A run that behaves
+//! - A complete search checks itself. The search samples a hundred runs, looks up the class of each run among its
+//!   explored classes, and repeats each run with its steps in another order of the class. A run that fails or belongs
+//!   to an unknown class revokes the proof ([`Searched::audit`](crate::report::Searched::audit)). A run that behaves
 //!   differently in the other order restarts the search, as above.
 //! - One poll of a task is one step. A future that is polled once and then dropped does not take effect, and the
 //!   branches of one `join!` are not interleaved with each other. A future that is polled [by

@@ -39,8 +39,8 @@ impl Runner {
     /// A search continues until it is complete, or complete within its bound. [`seeds`](Self::seeds) then limits the
     /// number of its runs (the end of the range; a million by default), and a seed is the number of a run.
     /// [`Report::searched`](crate::report::Report::searched) contains its progress. A search of async code is divided
-    /// among [threads](Self::jobs). Its runs, their numbers and the reported failure do not depend on the number of
-    /// threads.
+    /// among [threads](Self::jobs). The runs of the search, their numbers and the reported failure do not depend on the
+    /// number of threads.
     ///
     /// After half of its allowed runs, `exhaustive` checks its estimate of the total number of runs. If the estimate
     /// exceeds the limit, the other half goes to `preemptions`: all runs with no preemption, then all with one, and so

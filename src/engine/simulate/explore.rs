@@ -129,7 +129,7 @@ impl<'a, 'b> SeedRunner<'a, 'b> {
     }
 
     /// Repeats the passing run of the first seed, to check that a run is a function of its decisions. Returns the run
-    /// if it is not.
+    /// if it is not a function of its decisions.
     #[cold]
     fn confirm_first(&self, position: u64, seed: Seed, own: &mut Explored) -> Option<Box<Found>> {
         let run = self.extract(seed);

@@ -90,7 +90,7 @@ pub(super) fn kept(session: &Session<'_>, told: &mut Told) -> Option<Account> {
     paths.into_iter().find_map(|path| replay_kept(session, path, &mut told.notes))
 }
 
-/// Replays a trace that the user keeps. Returns an account if it fails.
+/// Replays a trace that the user keeps. Returns an account if the replay fails.
 fn replay_kept(session: &Session<'_>, path: PathBuf, notes: &mut Vec<String>) -> Option<Account> {
     let short = persistence::shorter(path.clone(), session.site);
     let name = short.display().to_string();

@@ -1,8 +1,8 @@
 //! The watchdog detects a task that never returns to the scheduler: it hangs, or it is about to end the process.
 //!
 //! A hanging step cannot be interrupted, and its worker cannot report it. But a run is a function of its decisions.
-//! Therefore the watchdog repeats the run on its own thread up to the hanging step. This gives the trace, the task and
-//! its pending operation. The watchdog then ends the process.
+//! Therefore the watchdog repeats the run on its own thread up to the hanging step. This repetition gives the trace,
+//! the task and its pending operation. The watchdog then ends the process.
 //!
 //! The time during which a thread has no processor does not count.
 //!

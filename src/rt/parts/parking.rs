@@ -41,7 +41,7 @@ impl Parking {
         }
     }
 
-    /// Consumes the token. Returns `false` if it is not available.
+    /// Consumes the token. Returns `false` if the token is not available.
     pub(crate) fn take(&self) -> bool {
         self.is_there.swap(false, Ordering::Relaxed)
     }

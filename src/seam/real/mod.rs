@@ -1,8 +1,8 @@
 //! The real primitives, for code outside of runs and for stress tests.
 //!
 //! These primitives have no cost: an `Atomic` is the std atomic, a point only performs its operation, and a gate is a
-//! type without data. Only builds with debug assertions do more at each point. They check for the jitter of a stress
-//! test on this thread ([`crate::real::jitter`]) and for its value of a static ([`crate::real::statics`]).
+//! type without data. Only builds with debug assertions do more at each point. These builds check for the jitter of a
+//! stress test on this thread ([`crate::real::jitter`]) and for its value of a static ([`crate::real::statics`]).
 
 mod bell;
 mod branches;

@@ -111,8 +111,8 @@ impl<'a> Future for Enter<'a> {
 const LOCK_BY_HAND: Op = Op::new("lock", Access::TryLock);
 
 impl PendingOp {
-    /// Acquires the lock if it is free. Returns `false` if it is not; an open announcement then remains. If points are
-    /// fused, does not try a lock that is announced or that does not belong to the step.
+    /// Acquires the lock if it is free. Returns `false` if the lock is not free; an open announcement then remains. If
+    /// points are fused, does not try a lock that is announced or that does not belong to the step.
     #[cold]
     fn try_by_hand(&mut self, gate: &Gate, waker: &Waker) -> bool {
         if !is_by_hand(waker) && (self.announcement.is_open() || !self.is_fused()) {

@@ -261,7 +261,7 @@ impl<'a, T> Begin<'a, T> {
         Begin { once: Some(once), ops, pending, waits: None, waits_for: None, makes }
     }
 
-    /// Performs the operation in its turn. Returns `None` if it must wait.
+    /// Performs the operation in its turn. Returns `None` if the operation must wait.
     fn act(&mut self, once: &'a OnceValue<T>) -> Option<Begun<'a, T>> {
         let object = self.object();
         let phase = once.with_run(object, |of_run| {

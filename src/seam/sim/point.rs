@@ -203,7 +203,7 @@ impl PendingOp {
         result
     }
 
-    /// Checks an announced operation. Returns `None` if it must be announced again.
+    /// Checks an announced operation. Returns `None` if the operation must be announced again.
     #[inline(never)]
     fn poll_announced(&mut self, cx: &mut Context<'_>) -> Option<Poll<()>> {
         if is_by_hand(cx.waker()) && !self.op.access.is_guarded() {

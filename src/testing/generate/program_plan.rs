@@ -104,8 +104,8 @@ pub(crate) struct Unfinished<P: Program> {
 pub(crate) struct ProgramPlan<P: Program> {
     /// The commands, indexed by [`CommandId`].
     pub(crate) slots: Vec<PlanSlot<P>>,
-    /// The prefix, the stages and the suffix. Each consists of branches of commands, which run or are represented by
-    /// their points.
+    /// The prefix, the stages and the suffix. Each of these parts consists of branches of commands, which run or are
+    /// represented by their points.
     pub(crate) stages: Vec<Vec<Vec<CommandId>>>,
     /// The number of orders in which the commands can take effect.
     pub(crate) interleavings: u64,

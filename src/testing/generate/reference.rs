@@ -149,7 +149,7 @@ impl<H> Reference<H> {
 }
 
 impl<H> PartialEq for Reference<H> {
-    /// Returns `true` if they refer to the same command.
+    /// Returns `true` if the two references refer to the same command.
     fn eq(&self, other: &Reference<H>) -> bool {
         self.id == other.id
     }

@@ -23,8 +23,8 @@ type BorrowedFuture<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 /// A program to run: a future that the body of the test must await. Created by [`parallel()`](super::parallel()) and
 /// [`scripted`](super::scripted()).
 ///
-/// The methods add checks besides linearizability. A check fails by a panic, for example by `assert!`. It may use the
-/// object with points of its own; they are steps of the run, but not part of the history.
+/// The methods add checks besides linearizability. A check fails by a panic, for example by `assert!`. A check may use
+/// the object with points of its own; they are steps of the run, but not part of the history.
 ///
 /// ```
 /// use sim::check::Model;

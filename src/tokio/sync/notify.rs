@@ -268,7 +268,8 @@ macro_rules! notified {
         }
 
         impl $(<$life>)? $name $(<$life>)? {
-            /// Waits from now on, without a poll. Returns `true` if it is already notified. This call is not a point.
+            /// Waits from now on, without a poll. Returns `true` if this wait is already notified. This call is not a
+            /// point.
             #[track_caller]
             pub fn enable(self: Pin<&mut Self>) -> bool {
                 let this = self.project();

@@ -172,7 +172,7 @@ impl<B: Mask> Visited<B> {
         kept.is_some_and(|kept| kept.one == *used || kept.others().any(|other| other == used))
     }
 
-    /// Adds a configuration. Returns `false` if it is already covered by a configuration at least as good.
+    /// Adds a configuration. Returns `false` if an equally good or better configuration already covers it.
     #[must_use]
     pub(super) fn add(&mut self, at: usize, state: u32, ordered: &B, used: &B) -> bool {
         match self.table.entry((at as u32, state, ordered.clone())) {

@@ -134,7 +134,7 @@ impl<B: Mask> Probe<B> {
     }
 
     /// Restarts from these configurations, each with its position. Every order passes through one of these
-    /// configurations. They refer to `orders`. The cursor must be moved to `deepest`.
+    /// configurations. The configurations refer to `orders`. The cursor must be moved to `deepest`.
     pub(super) fn start_from<'a>(
         &mut self,
         orders: &OrderTree,
@@ -261,8 +261,8 @@ impl<B: Mask> Probe<B> {
 
     /// Executes the move that was just returned and all remaining moves, before the search continues from any of them.
     /// Each of these moves uses one pending operation. If the search continued from the first move at once, it would
-    /// use two or more pending operations although one is enough. It would then reach the same states again with ever
-    /// smaller sets.
+    /// use two or more pending operations although one is enough. The search would then reach the same states again
+    /// with ever smaller sets.
     fn take_all(
         &mut self,
         ground: &mut Ground<'_>,

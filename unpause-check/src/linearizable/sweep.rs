@@ -180,7 +180,8 @@ impl<B: Mask> Sweep<B> {
         complete
     }
 
-    /// Settles a configuration and adds it to its bucket if it is new. Returns its order if it reached the end.
+    /// Settles a configuration and adds it to its bucket if it is new. Returns the order of the configuration if it
+    /// reached the end.
     fn arrive(
         &mut self,
         ground: &mut Ground<'_>,

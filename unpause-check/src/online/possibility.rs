@@ -31,7 +31,8 @@ pub(super) struct InFlight<O> {
 /// A group of equal lost calls.
 pub(super) struct Lost<O> {
     pub(super) op: O,
-    /// Their numbers in the stream, ascending. A possibility that used `n` of these calls used the first `n`.
+    /// The numbers of the calls in the stream, ascending. A possibility that used `n` of these calls used the first
+    /// `n`.
     pub(super) numbers: Vec<u64>,
 }
 
@@ -248,9 +249,9 @@ impl<M: Model> Possibility<M> {
         self.state == other.state && self.places.iter().zip(&other.places).all(same)
     }
 
-    /// Returns `true` if this possibility can continue in every way in which `other` can. The two must be comparable.
-    /// Two possibilities are comparable if the open calls of this possibility have seen at least as much, and if it has
-    /// used only lost calls that `other` has used too.
+    /// Returns `true` if this possibility can continue in every way in which `other` can. The two possibilities must be
+    /// comparable. Two possibilities are comparable if the open calls of this possibility have seen at least as much,
+    /// and if it has used only lost calls that `other` has used too.
     fn covers(&self, other: &Self) -> bool {
         let saw = |(own, other): (&CallPlace<M>, &CallPlace<M>)| match (own, other) {
             (CallPlace::Open(own), CallPlace::Open(other)) => other
@@ -326,7 +327,7 @@ impl<M: Model> Frontier<M> {
         }
     }
 
-    /// Adds a possibility unless it is already covered. Returns `true` if it was added.
+    /// Adds a possibility unless it is already covered. Returns `true` if the possibility was added.
     pub(super) fn add(&mut self, new: Possibility<M>) -> bool {
         let number = self.members.len() as u32;
         let (hash, bytes) = new.hash();

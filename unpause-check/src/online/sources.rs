@@ -355,7 +355,7 @@ impl<M: Model> Sources<M> {
         }
     }
 
-    /// Removes the effect of a writer. Returns `true` if it was a source.
+    /// Removes the effect of a writer. Returns `true` if the writer was a source.
     fn withdraw(&mut self, call: u32) -> bool {
         let it = &mut self.calls[call];
         let Some(value) = it.writes else { return false };

@@ -2,10 +2,10 @@
 //!
 //! If a stack would be empty without some item, that item is at the bottom, where it can be pushed, seen and popped. So
 //! an item can be at the bottom during its whole stay if each of its operations has a moment at which no *other* item
-//! is surely inside. The history is then linearizable if and only if it is linearizable without that item. If such
-//! items can be removed until no item is left, the history is linearizable; if the removal gets stuck, it is not (arXiv
-//! 2410.04581, stacks). A pop from an empty stack needs a moment at which no item is surely inside; this condition is
-//! independent of all others.
+//! is surely inside. The history is then linearizable if and only if the history without that item is linearizable. If
+//! such items can be removed until no item is left, the history is linearizable; if the removal gets stuck, it is not
+//! (arXiv 2410.04581, stacks). A pop from an empty stack needs a moment at which no item is surely inside; this
+//! condition is independent of all others.
 //!
 //! The removal is in `bottom.rs`. This file has the other rules, and the texts of contradictions.
 

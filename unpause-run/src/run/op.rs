@@ -205,7 +205,7 @@ impl Access {
             Access::LockShared => Some(lock::SHARE),
             Access::UnlockShared => Some(lock::LEAVE),
             Access::Start | Access::Yield | Access::Join | Access::Spawn | Access::Abort => None,
-            // Operations with these accesses name their kinds.
+            // An operation with one of these accesses names its own kind.
             Access::Act | Access::Wait | Access::Tell | Access::Peek => None,
         }
     }

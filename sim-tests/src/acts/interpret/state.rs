@@ -20,7 +20,7 @@ pub(super) struct State {
 /// An added node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct NodeState {
-    /// The position in the order of additions, from 1.
+    /// The position of the node in the order of additions, counted from 1.
     pub(super) number: u8,
     /// The number of the current life, from 1. Each restart increments it.
     pub(super) life: u8,

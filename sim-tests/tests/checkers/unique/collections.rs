@@ -14,7 +14,7 @@ use sim_tests::odd_models::Searched;
 pub(crate) trait Collection: Model {
     /// The name of its engine in verdicts.
     const ENGINE: &'static str;
-    /// True if it has an operation that reads an item without removing it.
+    /// True if the collection has an operation that reads an item without removing it.
     const LOOKS: bool;
     /// True if two items differ in more than the times of their insertion.
     const RANKS: bool;
@@ -179,7 +179,7 @@ pub(crate) fn every<M: Collection>(count: usize, items: u64, mut found: impl FnM
         for item in (1..=items).filter(|item| !inside(*item, history)).collect::<Vec<_>>() {
             next(M::put(item), M::done(), history);
             if !M::RANKS {
-                // The others are as good: items are numbered as they go in.
+                // Other new items would give the same histories, because items are numbered as they go in.
                 break;
             }
         }
@@ -230,7 +230,7 @@ pub(crate) fn random<M: Collection>(draw: &mut Draw, initial: &[u64], sort: Sort
                     _ if puts => {
                         items += 1;
                         inside += 1;
-                        // Distinct: the multiplier is odd. The items of the start are below 1000.
+                        // The items are distinct, because the multiplier is odd. The items of the start are below 1000.
                         M::put(1000 + ((items * 0x2545_f491) & 0xffff_ffff))
                     }
                     0 if M::LOOKS => M::look(),
@@ -345,8 +345,8 @@ pub(crate) fn long_histories<M: Collection>() {
     }
 }
 
-/// Exchanges two results near the end of the history. They are results of successive removals whose items were both in
-/// the collection.
+/// Exchanges two results near the end of the history. The two results come from successive removals whose items were
+/// both in the collection.
 fn swap_two_results<M: Collection>(history: &mut Recorded<M>) {
     let removal = |call: &Operation<M::Op, M::Ret>| match &call.returned {
         Some((ret, _)) if call.op == M::take() => M::got(ret),

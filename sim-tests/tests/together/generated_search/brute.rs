@@ -214,7 +214,7 @@ pub(super) fn programs(small: &Small) -> BTreeSet<Vec<Command>> {
                     }
                 }
             }
-            // A command that the model does not allow leaves a hole.
+            // A command that the model does not allow is left out.
             for program in &mut more {
                 if small.strict && !is_allowed(program) {
                     program.last_mut().unwrap().kind = None;

@@ -291,7 +291,7 @@ impl SliceRuns<'_, '_, '_, '_> {
     }
 
     /// Restarts the search so that it counts each store, if the last run was the first whose operations could choose
-    /// among stores, or the first that detected data races. Returns `true` if it restarted.
+    /// among stores, or the first that detected data races. Returns `true` if the search restarted.
     fn begins_with_stores(&self) -> bool {
         let SliceMaker { search, worker, counts_stores, .. } = self.maker;
         let begins = search.has_classes() && !counts_stores && worker.counts_stores();
@@ -302,7 +302,7 @@ impl SliceRuns<'_, '_, '_, '_> {
     }
 
     /// Restarts the search with the instructions of locks as operations, if plain threads have used a lock in a way
-    /// that its operations do not show. Returns `true` if it restarted.
+    /// that its operations do not show. Returns `true` if the search restarted.
     fn begins_in_detail(&mut self) -> bool {
         let SliceMaker { session, search, .. } = self.maker;
         let is_able = search.has_classes();
@@ -319,7 +319,7 @@ impl SliceRuns<'_, '_, '_, '_> {
     }
 
     /// Restarts the search so that it counts each change of the number of references to an `Arc`, if the last run was
-    /// the first in which plain threads may see these numbers. Returns `true` if it restarted.
+    /// the first in which plain threads may see these numbers. Returns `true` if the search restarted.
     fn begins_with_references(&self) -> bool {
         let search = &self.maker.search;
         // A search without classes executes every order of steps anyway.

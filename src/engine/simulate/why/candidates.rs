@@ -65,7 +65,7 @@ pub(super) struct Candidate {
     pub(super) interrupted: usize,
     /// The number of points after the first point.
     length: usize,
-    /// The events at both ends of the region. The second is `None` if the run ended before it.
+    /// The events at both ends of the region. The second event is `None` if the run ended before it.
     pub(super) events: (usize, Option<usize>),
     /// The object of the last operation, if known.
     pub(super) to_object: Option<ObjectId>,

@@ -205,7 +205,7 @@ fn an_exchange_that_fails_or_of_a_value_that_never_left_is_not_aba() {
         let to = run.does(1, &COMPARE_EXCHANGE, X, last);
         assert_eq!(run.panics(from, to), None, "{others:?}");
     }
-    // A flag was a lock in between.
+    // Another task used the flag as a lock in between.
     let mut run = Planted::new();
     let from = run.does(1, &LOAD, FLAG, Values::Read(0));
     run.does(2, &COMPARE_EXCHANGE, FLAG, Values::Changed(0, 1));

@@ -15,7 +15,7 @@ const ROWS_MAX: usize = 48;
 /// The numbers of rows shown from the beginning and from the end of a longer schedule.
 const HEAD: usize = 12;
 const TAIL: usize = 28;
-/// The same numbers if a task is preempted in the middle.
+/// These two numbers apply if a task is preempted in the middle.
 const HEAD_BESIDES: usize = 6;
 const TAIL_BESIDES: usize = 14;
 /// The number of rows shown before a preemption, and the number shown from the preempting row on.

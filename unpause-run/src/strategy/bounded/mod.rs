@@ -8,7 +8,8 @@
 //! takes the next candidate there, and continues by the schedule of the measure at no cost. The search counts exactly
 //! the runs within the bound, each once. This promise holds for any state that the tasks share, seen or unseen. The
 //! search does not use partial-order reduction, which could skip a run because of an equivalent run outside the bound
-//! (Coons, Musuvathi, McKinley: Bounded Partial-Order Reduction, OOPSLA 2013). Equivalent runs therefore also count.
+//! (Coons, Musuvathi, McKinley: Bounded Partial-Order Reduction, OOPSLA 2013). Therefore equivalent runs are counted
+//! separately.
 //!
 //! Each round starts from scratch and repeats the runs of lower cost, which do not count again. These repetitions are a
 //! small part of the last round. The search keeps only one path in memory: O(steps of a run * tasks).

@@ -7,7 +7,7 @@ pub enum DivisionRule {
     Wishes,
     /// The requests of a job are kept when the job is complete.
     Kept,
-    /// Below a task of a shared frame, only the tasks before it sleep.
+    /// Below a task of a shared frame, only the tasks before this task are asleep.
     Order,
     /// The footprint of a sleeping sibling covers all values that its step may draw.
     Values,

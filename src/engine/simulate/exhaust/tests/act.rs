@@ -40,7 +40,7 @@ pub(super) enum Act {
     AwaitExchange(usize, u64, u64),
     /// Waits for one word and another at the same time.
     AwaitBoth(u64, u64),
-    /// Waits for one word and adds to the other at the same time.
+    /// Waits for one word and, at the same time, adds to the other word.
     AwaitBeside(u64),
     #[cfg(feature = "tokio")]
     OfTokio(super::of_tokio::OfTokio),

@@ -60,7 +60,7 @@ impl Brute {
         self.path().enabled.clone()
     }
 
-    /// True if enabled tasks, or tasks waiting for a lock, were left when it ended.
+    /// True if enabled tasks, or tasks waiting for a lock, were left when the run ended.
     pub(super) fn leaves(&self) -> bool {
         self.path().leaves
     }

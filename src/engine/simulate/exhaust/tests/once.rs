@@ -25,7 +25,7 @@ pub(super) enum OnCell {
 }
 
 impl OnCell {
-    /// Returns `true` if it may be dropped, which is drawn.
+    /// Returns `true` if the initialization may be dropped; a draw decides this.
     pub(super) fn draws(&self) -> bool {
         matches!(self, OnCell::InitOrNot)
     }

@@ -1,7 +1,7 @@
 //! Errors of `#[sim::test]` for wrong uses, by text and place.
 //!
-//! The files are built as programs, which omit tests. Therefore these files contain only rejected tests; accepted tests
-//! are in `macro_contract` and `macro_beside_others`. After a change of a message or a compiler,
+//! The files are built as programs without their tests. Therefore these files contain only rejected tests; accepted
+//! tests are in `macro_contract` and `macro_beside_others`. After a change of a message or a compiler,
 //! `UPDATE_EXPECT=1 cargo test --test macro_errors` rewrites the `.stderr` files.
 
 #[path = "compiled/mod.rs"]

@@ -42,7 +42,7 @@ pub(crate) struct Live<'a> {
 }
 
 impl<'a> Live<'a> {
-    /// Creates the line of a test that begins now. Costs a check for a terminal.
+    /// Creates the line of a test that begins now. This call checks if the output is a terminal.
     pub(crate) fn begin(test: &'a str) -> Live<'a> {
         let is_dumb = std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
         let is_terminal = !is_dumb && io::stderr().is_terminal();

@@ -77,7 +77,7 @@ impl<T: Send + 'static> Flow for Datagrams<T> {
 
 /// A datagram in flight.
 struct FlyingDatagram<T> {
-    /// `None` while it is described.
+    /// `None` while the datagram is described.
     datagram: Option<T>,
     here: Here,
 }

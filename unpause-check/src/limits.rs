@@ -197,7 +197,7 @@ pub struct Malformed {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum MalformedKind {
-    /// An operation returned no later than it was invoked.
+    /// The return of an operation is not later than its invocation.
     ReturnNotAfterInvocation {
         /// The time of the invocation.
         invoked: u64,

@@ -21,7 +21,7 @@ use crate::invocation::quoted;
 /// A search, as described by its files.
 pub(super) struct MergedSearch<'a> {
     subject: &'a Subject,
-    /// The command that continues the search, if its files contain it.
+    /// The command that continues the search, if the files contain the command.
     command: Option<SearchCommand>,
     /// The folders that contain the results of the shares, for this command.
     folders: BTreeMap<u64, PathBuf>,

@@ -163,8 +163,8 @@ fn each_life_of_a_node_and_each_run_has_its_own_semaphore_and_notification() {
     assert!(!ROOM.is_closed() && ROOM.available_permits() == 2);
 }
 
-/// The nodes of a cluster must execute an action once. A restarted node with a new semaphore executes it again. The
-/// static that represents the disk keeps its value over all lives.
+/// The nodes of a cluster must execute an action once. A restarted node with a new semaphore executes the action again.
+/// The static that represents the disk keeps its value over all lives.
 async fn once(is_stored: bool) {
     static FIRST: Semaphore = Semaphore::const_new(1);
     static DISK: Atomic<bool> = Atomic::<bool>::const_new(false).shared();

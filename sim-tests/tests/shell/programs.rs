@@ -14,7 +14,7 @@ fn found(name: &str, jobs: &str) -> (Ended, PathBuf) {
     (ended, out.join(trace))
 }
 
-/// The part of a screen about the run: from the program on.
+/// The part of a screen about the run, which begins with the program.
 fn run(ended: &Ended) -> &str {
     let from = ended.stderr.find("── program").unwrap_or_else(|| panic!("no program {ended}"));
     let to = ended.stderr.find("\ntrace:").or_else(|| ended.stderr.find("\nreplay:"));

@@ -112,7 +112,7 @@ fn fails(program: &Program) -> bool {
     run.outcome != Outcome::Passed
 }
 
-/// The chance of failure after these steps: the sum over all schedules, each run.
+/// The chance of failure after these steps: the sum over all schedules, each of which is run.
 fn chance(program: &Program, prefix: &[TaskId]) -> f64 {
     CHOICES.with_borrow_mut(|choices| {
         *choices = Choices { prefix: prefix.to_vec(), ..Choices::default() };

@@ -181,9 +181,9 @@ impl World {
         Some(at)
     }
 
-    /// Returns `true` if another task has overtaken the event `at`. After this event, the other task first changed
-    /// another object, which the task of the event had used earlier in the same step. Then the other task did an
-    /// operation of the kind `tells` on the object of the event.
+    /// Returns `true` if another task has overtaken the event `at`. This means two things. After the event, the other
+    /// task first changed another object, which the task of the event had used earlier in the same step. Later, the
+    /// other task did an operation of the kind `tells` on the object of the event.
     //
     // The changed object orders the two tasks. So the result is the same in all runs that differ only in the order of
     // steps without conflicts.

@@ -7,8 +7,8 @@
 //! Spinloops, FMCAD 2021.) Release and the next read are one step. If no task changes any of these objects, the run is
 //! a deadlock.
 //!
-//! This is valid for conditions that only read. A condition is not held if its last poll did more, or read values that
-//! the run does not see.
+//! A hold is valid for conditions that only read. A condition is not held if its last poll did more, or read values
+//! that the run does not see.
 
 use std::task::Waker;
 

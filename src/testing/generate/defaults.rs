@@ -1,8 +1,8 @@
 //! Detects which methods of a [`Program`](super::Program) are the trait's defaults. A model with the default methods
 //! refuses no command, so all orders of its commands are safe without a check.
 //!
-//! A default method records the type that it was called for. If a model forwards its calls to another model, the type
-//! is different.
+//! A default method records the type that it was called for. If a model forwards its calls to another model, the
+//! recorded type is the type of the other model.
 
 use std::any::type_name;
 use std::cell::Cell;

@@ -261,7 +261,7 @@ macro_rules! notified {
             pub struct $name $(<$life>)? {
                 #[pin]
                 call: Call<$owner, RealOwned, fn(&()) -> Came>,
-                // `None` once it was polled, or if it must not be created again.
+                // `None` once the future was polled, or if it must not be created again.
                 made: Option<Made>,
                 is_done: bool,
             }

@@ -77,7 +77,7 @@ pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
 /// ```
 pub struct Sender<T> {
     wrapped: Arc<Wrapped>,
-    /// `None` once it has sent.
+    /// `None` once the sender has sent its value.
     real: Option<real::Sender<T>>,
     closed: Turn,
     here: Here,

@@ -293,7 +293,7 @@ pub struct Unusable {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum UnusableKind {
-    /// The transaction returned no later than it was invoked.
+    /// The return of the transaction is not later than its invocation.
     ReturnNotAfterInvocation {
         /// The time of the invocation.
         invoked: u64,

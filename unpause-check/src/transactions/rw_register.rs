@@ -91,7 +91,8 @@ where
         Ok(Verdict::Consistent(Witness { engine: engine.to_owned(), order }))
     };
     if level <= Level::ReadCommitted {
-        // At these levels, an order of the versions of all keys that follows an acyclic graph adds no cycle.
+        // At these levels, the graph is enough: if it has no cycle, an order of all versions that follows the graph
+        // adds no cycle.
         return consistent(ENGINE, None);
     }
     let mut problem = registers.problem();

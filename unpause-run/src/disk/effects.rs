@@ -4,9 +4,9 @@
 //! predecessors in the order of effects have lower ids. This order is not stored as edges, because their number would
 //! be quadratic under a journal. Instead, it is derived from chains, one per location, and from [`Rules`].
 //!
-//! An effect is *clean* if a failed sync should have written it. The kernel considers it written, so no later sync of
-//! the inode covers it. No effect is ordered after it any longer, except later versions of its locations (Rebello et
-//! al., *Can Applications Recover from fsync Failures?*, ATC 2020).
+//! An effect is *clean* if a failed sync should have written it. The kernel considers a clean effect written, so no
+//! later sync of the inode covers it. No effect is ordered after a clean effect any longer, except later versions of
+//! its locations (Rebello et al., *Can Applications Recover from fsync Failures?*, ATC 2020).
 
 use std::collections::VecDeque;
 use std::ops::Range;

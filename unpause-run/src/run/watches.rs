@@ -3,7 +3,7 @@
 //! The end of a step visits only the watches of the objects that the step changed, and the watches that began in the
 //! step. So a thousand tasks that wait for another lock add no cost to a step.
 //!
-//! Left out: the events that change an object, and the reaction of a task. The runtime decides both.
+//! This module does not know which events change an object, and how a task reacts. The runtime decides this.
 
 use crate::run::ids::{ObjectId, Place, TaskId};
 

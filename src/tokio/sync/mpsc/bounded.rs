@@ -134,7 +134,7 @@ impl<T> Receiver<T> {
 }
 
 impl<T> Sender<T> {
-    /// Waits for room and sends a message. A point, plus one more step if it waits.
+    /// Waits for room and sends a message. The call is a point, and takes one more step if it waits.
     ///
     /// A dropped call loses its place in the queue and the message. Use [`reserve`](Self::reserve) to keep the message.
     ///
@@ -183,8 +183,8 @@ impl<T> Sender<T> {
         attempt(&room, TRY_SEND, here(), || self.real.try_send(message), Room::sent)
     }
 
-    /// Waits for room for at most `timeout`, and sends a message. A point, plus one more step if it waits. Outside of
-    /// runs, in a runtime of tokio, it uses a timer of the runtime.
+    /// Waits for room for at most `timeout`, and sends a message. The call is a point, and takes one more step if it
+    /// waits. Outside of runs, in a runtime of tokio, it uses a timer of the runtime.
     ///
     /// A dropped call loses its place in the queue and the message.
     ///
@@ -254,8 +254,8 @@ impl<T> Sender<T> {
         self.real.blocking_send(value)
     }
 
-    /// Waits for room for one message. A point, plus one more step if it waits. Cancel safe: a dropped call loses its
-    /// place in the queue.
+    /// Waits for room for one message. The call is a point, and takes one more step if it waits. Cancel safe: a dropped
+    /// call loses its place in the queue.
     ///
     /// # Errors
     /// If the receiver is or becomes closed.

@@ -27,7 +27,7 @@ const RELEASE: Op = Op::of_kind("release", Access::Tell, mail::GIVE);
 /// ```
 #[must_use = "the room is given back when it is dropped"]
 pub struct Permit<'a, T> {
-    /// `None` once it has sent.
+    /// `None` once the permit has sent a message.
     real: Option<real::Permit<'a, T>>,
     channel: &'a Numbers,
     here: Here,
@@ -86,7 +86,7 @@ impl<T> fmt::Debug for Permit<'_, T> {
 /// ```
 #[must_use = "the room is given back when it is dropped"]
 pub struct PermitIterator<'a, T> {
-    /// `None` once it is dropped.
+    /// `None` once the permits are dropped.
     real: Option<real::PermitIterator<'a, T>>,
     channel: &'a Numbers,
     here: Here,
@@ -150,7 +150,7 @@ impl<T> fmt::Debug for PermitIterator<'_, T> {
 /// ```
 #[must_use = "the room is given back when it is dropped"]
 pub struct OwnedPermit<T> {
-    /// `None` once it has sent.
+    /// `None` once the permit has sent a message.
     real: Option<real::OwnedPermit<T>>,
     /// The permit's end of the channel, which is taken together with `real`. This field is declared below tokio's
     /// object, so it is dropped after that object.

@@ -143,8 +143,8 @@ impl<T> Receiver<T> {
         Call::new(self.end.wrapped(), &CHANGED, here(), self.real.changed(), came)
     }
 
-    /// Waits for a value that `f` accepts; the last value passed to `f` counts as seen. A point, plus one more step for
-    /// each version. Cancel safe.
+    /// Waits for a value that `f` accepts; the last value passed to `f` counts as seen. The call is a point, and takes
+    /// one more step for each version. Cancel safe.
     ///
     /// # Errors
     /// If `f` does not accept the value and all senders have been dropped.

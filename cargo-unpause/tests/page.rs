@@ -35,7 +35,7 @@ mod states;
 
 use browser::Browser;
 
-/// Calls the command. Returns its exit code, its output and its errors.
+/// Calls the command. Returns the exit code, the output and the errors of the command.
 fn command(arguments: &[&str]) -> (u8, String, String) {
     let mut terminal = cargo_unpause::Terminal::silent();
     let code = cargo_unpause::run(arguments.iter().map(Into::into).collect(), &mut terminal);
@@ -247,7 +247,8 @@ fn cause_chance_objects_and_lines_are_shown() {
         );
         browser.click("#source li:nth-child(2) [data-go]");
         assert_at(browser, 2, 7);
-        // The load precedes the store of the other task only by its value: no synchronisation orders them.
+        // The load precedes the store of the other task only because of the loaded value: no synchronisation orders the
+        // two.
         assert_eq!(browser.text("#s1 .rel"), "≺");
         assert_eq!(browser.text("#s5 .rel"), "∥");
         assert_eq!(browser.text("#s6 .rel"), "≻");

@@ -156,8 +156,8 @@ impl Cluster {
         found
     }
 
-    /// Returns the node with this number. The caller has the number from the node itself, so this reveals no order of
-    /// additions.
+    /// Returns the node with this number. The caller has the number from the node itself, so the result reveals no
+    /// order of additions.
     pub(crate) fn known(&self, number: u32) -> Option<Node> {
         self.members().nodes.get(number as usize).cloned()
     }

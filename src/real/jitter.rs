@@ -103,7 +103,7 @@ impl Shaker {
 /// A constant that turns a seed into the seed of a second, different stream.
 const DRAWS: u64 = 0x6a09_e667_f3bc_c908;
 
-/// Sets the disturbance of the current thread to `shaker`, or to none. Returns the previous one.
+/// Sets the disturbance of the current thread to `shaker`, or to none. Returns the previous disturbance.
 pub(crate) fn set(shaker: Option<Shaker>) -> Option<Shaker> {
     SHAKER.with(|current| current.replace(shaker))
 }

@@ -55,7 +55,7 @@ impl World {
         }
     }
 
-    /// Replaces the strategy, from the next run on. Returns the previous one.
+    /// Replaces the strategy, from the next run on. Returns the previous strategy.
     pub(super) fn set_strategy(&self, strategy: Box<dyn Strategy>) -> Box<dyn Strategy> {
         let chooser = Chooser::new(strategy);
         std::mem::replace(&mut self.state().chooser, chooser).strategy

@@ -1,5 +1,5 @@
-//! tokio's names for items that this library has without the feature `tokio`. Also items that are tokio's own in both
-//! builds.
+//! tokio's names for items that this library has without the feature `tokio`. This module also has items that are
+//! tokio's own in both builds.
 //!
 //! `docs/tokio.md` lists the names that are missing here, with the reasons.
 

@@ -73,8 +73,8 @@ const POSSIBILITIES: usize = 100_000;
 ///
 /// The search is exact. The search ends as [`OnlineStatus::Unknown`] after eight times [`limit`](Self::limit) attempts
 /// at one event. The search can also end as unknown on a long stream with few values and many lost calls, because the
-/// checker keeps choices open only for about the last hundred calls. The search ends so if an older choice between lost
-/// writes turns out to matter.
+/// checker keeps choices open only for about the last hundred calls. The second case occurs if an older choice between
+/// lost writes turns out to matter.
 ///
 /// ```
 /// use unpause_check::models::{Register, RegisterOp::*, RegisterRet::*};

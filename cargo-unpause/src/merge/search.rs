@@ -313,7 +313,7 @@ impl<'a> MergedSearch<'a> {
         progress.fold((0, 0), |(runs, blocked), own| (runs + own.runs, blocked + own.blocked))
     }
 
-    /// Returns the command that continues a share; `None` if the files do not contain it.
+    /// Returns the command that continues a share; `None` if the files do not contain the command.
     fn command(&self, number: u64) -> Option<String> {
         let SearchCommand { command, runs } = self.command.as_ref()?;
         let folder = self.folders.get(&number).or_else(|| self.folders.values().next());

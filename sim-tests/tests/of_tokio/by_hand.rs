@@ -260,7 +260,7 @@ fn a_search_tries_both_answers_of_a_mock_waker() {
         assert!(mock.poll(notified.as_mut()).is_pending());
         let telling = spawn(async move { notify.notify_one() });
         yield_now().await;
-        // Shares nothing with the other task but the waker.
+        // This task shares only the waker with the other task.
         results.add(mock.is_woken());
         telling.await.unwrap();
     });

@@ -110,8 +110,8 @@ fn the_interval_has_the_truth_in_95_cases_of_100() {
     let inside = large.inside + small.inside;
     let all = Counts { below: large.below + small.below, inside, above: large.above + small.above };
     assert!((least..=most).contains(&all.percent()), "{all:?}");
-    // Discrete cases are on the conservative side. Programs of many classes are not: seeds that share a lesson are
-    // alike, so the next seeds have more new classes than these seeds suggest.
+    // Discrete cases are on the conservative side. Programs of many classes are not on this side: seeds that share a
+    // lesson are alike, so the next seeds have more new classes than these seeds suggest.
     assert!(small.percent() >= least, "{small:?}");
     assert!(large.percent() >= 88.0, "{large:?}");
 }

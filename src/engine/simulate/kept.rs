@@ -36,7 +36,7 @@ impl KeptFinding {
         end_process(&text(&session.report(*account), &Style::default()))
     }
 
-    /// Replaces the account. Returns the previous one.
+    /// Replaces the account. Returns the previous account.
     fn set(&self, account: Option<Box<Account>>) -> Option<Box<Account>> {
         std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), account)
     }

@@ -4,12 +4,12 @@
 //! it: as long as all operations are `SeqCst`, every load sees the newest value. At the first operation with a weaker
 //! order, the machine processes all events so far. From then on, the machine performs each operation on an atomic.
 //!
-//! All other events create happens-before edges between tasks. Two operations on the same object are ordered unless it
-//! is an atomic. A spawn is ordered before the first step of the task. The end of a task is ordered before a join or a
-//! check of it. A wake is ordered before the next step of the woken task. When time has passed, all stores are visible.
-//! The memory of a run may contain edges that the real build does not have, so it may miss behaviors. The memory of a
-//! run omits no edge that the real build has. If it may contain such edges, [`Weak::lacks_choices`] returns `true`, and
-//! a search is not a proof.
+//! All other events create happens-before edges between tasks. Two operations on the same object are ordered unless the
+//! object is an atomic. A spawn is ordered before the first step of the task. The end of a task is ordered before a
+//! join or a check of it. A wake is ordered before the next step of the woken task. When time has passed, all stores
+//! are visible. The memory of a run may contain edges that the real build does not have, so the run may miss behaviors.
+//! The memory of a run omits no edge that the real build has. If the memory may contain additional edges,
+//! [`Weak::lacks_choices`] returns `true`, and a search is not a proof.
 //!
 //! A run without the memory `c11` uses the machine from the first [cell](super::races) on. The operations of such a run
 //! see the newest values, and only the clocks matter.

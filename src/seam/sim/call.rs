@@ -291,7 +291,7 @@ where
     }
 
     /// Lets the turn of the call create the future again: see [`poll_making`](Self::poll_making). The first creation,
-    /// recorded as `op`, must be the last operation of the step. Records it as `quiet` instead.
+    /// recorded as `op`, must be the last operation of the step. The operation is recorded as `quiet` instead.
     pub(crate) fn may_make_again(self: Pin<&mut Self>, op: &'static Op, quiet: &'static Op) {
         let OwnedTurn { owner, turn } = self.project().turn;
         let object = owner.wrapped().id(turn.pending.place);

@@ -12,7 +12,7 @@ pub(super) struct Held<O: Owner> {
 }
 
 impl<O: Owner> Held<O> {
-    /// Records `release` when it is dropped. The object already counts as held.
+    /// Creates a guard that records `release` when the guard is dropped. The object already counts as held.
     pub(super) fn new(owner: O, release: &'static Op, here: Here) -> Held<O> {
         Held { owner, release, here }
     }

@@ -423,7 +423,7 @@ pub struct Shrinking {
 /// therefore with the same program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Proof {
-    /// The lower bound: no such run has fewer preemptions.
+    /// The lower bound: no run of this kind has fewer preemptions.
     pub fewest: u32,
     /// True if a failing run with exactly this number exists: the shown run, or a longer run if `longer` is set. False
     /// if the budget ran out first.

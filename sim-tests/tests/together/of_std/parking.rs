@@ -152,7 +152,7 @@ fn spurious_wake_ups_are_found() {
     holds(async || waits_for_flag(false).await);
 }
 
-/// A wait for a time at most.
+/// A wait with a time limit.
 #[test]
 fn a_wait_ends_with_a_time_out() {
     panics(

@@ -192,7 +192,7 @@ impl SourcePlan {
     /// Returns `true` if a block with this zone contradicts no other block.
     fn is_clear(&self, zone: Zone, own: u32, other: u32) -> bool {
         self.zones.iter().enumerate().all(|(at, it)| {
-            // The zone includes the zones of `own` and `other`, which therefore do not count.
+            // The zone includes the zones of `own` and `other`, so these two zones do not count.
             !(zone.precedes(*it) && it.precedes(zone)) || at as u32 == own || at as u32 == other
         })
     }

@@ -295,8 +295,8 @@ impl Observer {
         }
     }
 
-    /// Ends the run, which [`after_last`](Self::after_last) has read. `cut` is true if the step ended the run, although
-    /// other tasks may still be enabled.
+    /// Ends the run. [`after_last`](Self::after_last) has read the run before. `cut` is true if the step ended the run,
+    /// although other tasks may still be enabled.
     pub fn end(&mut self, cut: bool) {
         let cut = cut && !self.ends_stalled;
         // A task that panicked waits for nothing.

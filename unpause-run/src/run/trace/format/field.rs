@@ -181,7 +181,7 @@ fn closing_quote(quoted: &str) -> Option<usize> {
     })
 }
 
-/// Parses the character of `{hex}`. Returns it with the rest of the text.
+/// Parses the character of `{hex}`. Returns the character with the rest of the text.
 fn code_point(text: &str) -> Option<(char, &str)> {
     let (hex, rest) = text.strip_prefix('{')?.split_once('}')?;
     let plain = (1..=6).contains(&hex.len()) && hex.bytes().all(|b| b.is_ascii_hexdigit());

@@ -73,7 +73,7 @@ impl Package {
         command
     }
 
-    /// Runs `cargo unpause test`. Returns `true` if it passes, and its output.
+    /// Runs `cargo unpause test`. Returns `true` if the command passes, and its output.
     fn test(&self, arguments: &[&str], variables: &[(&str, &str)]) -> (bool, String) {
         let mut command = self.command(env!("CARGO_BIN_EXE_cargo-unpause"));
         command.args(["unpause", "test"]).args(arguments).envs(variables.iter().copied());
@@ -81,7 +81,7 @@ impl Package {
     }
 }
 
-/// Runs a command. Returns `true` if it passes, and its output.
+/// Runs a command. Returns `true` if the command passes, and its output.
 fn text(command: &mut Command) -> (bool, String) {
     let ended = command.output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

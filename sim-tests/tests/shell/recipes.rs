@@ -113,7 +113,7 @@ fn text_of(value: &Json) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// The commands for nextest select tests of the fixture, with the features of the workspace, as this program.
+/// The commands for nextest select tests of the fixture. They use the features of the workspace, like this program.
 #[cfg_attr(feature = "sim", test)]
 fn commands_of_nextest_add_up() {
     let there = Command::new("cargo").args(["nextest", "--version"]).output();

@@ -25,8 +25,8 @@ impl OwnsWorker for Worker {
 
 /// Calls `execute` with each number, until it returns [`Next::Stop`]. `execute` executes a run on the worker, and
 /// judges the run. Then the histories of the run are dropped.
-// Invariant: no run begins while the worker has histories or programs. They contain values of the user, whose
-// destructors must not run within another run.
+// Invariant: no run begins while the worker has histories or programs. Histories and programs contain values of the
+// user. The destructors of these values must not run within another run.
 pub(super) fn for_each_run<O: OwnsWorker>(
     owner: &mut O,
     numbers: impl IntoIterator<Item = u64>,

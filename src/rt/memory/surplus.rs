@@ -28,8 +28,8 @@ impl Surplus {
         self.exists = self.exists || self.is_surplus(event, is_word);
     }
 
-    /// Returns `true` if this event may create such an edge. Spawns, joins, fences, atomics, exclusive locks and cells
-    /// create none.
+    /// Returns `true` if this event may create a surplus edge. Spawns, joins, fences, atomics, exclusive locks and
+    /// cells create no such edge.
     fn is_surplus(&mut self, event: &Event, is_word: bool) -> bool {
         let Event { task, object, op, values, .. } = *event;
         let Some(object) = object.map(|object| object.index()) else {

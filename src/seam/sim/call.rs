@@ -62,7 +62,7 @@ impl Turn {
         self.waits || self.is_announced()
     }
 
-    /// Returns `true` from the first poll until its turn.
+    /// Returns `true` from the first poll until the turn of the call.
     fn is_announced(&self) -> bool {
         self.pending.announcement.is_open()
     }

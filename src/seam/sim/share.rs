@@ -44,7 +44,7 @@ impl Share {
         self
     }
 
-    /// Waits for the turn of an operation. The caller then performs it, and records it by
+    /// Waits for the turn of an operation. In its turn, the caller performs the operation, and records it by
     /// [`did`](Self::did).
     pub(crate) fn turn(&self, op: &'static Op, here: Here) -> Turn<'_> {
         Turn { object: &self.object, pending: PendingOp::new(op, here) }

@@ -14,10 +14,10 @@
 //! [`successors`](Model::successors), all of them are followed. Every smaller program is checked again in the same way.
 //!
 //! All orders are checked, not only a sample. The check is limited to 5000 state transitions in a stage, and 20,000 in
-//! a program. A command that would exceed it is tried without its faults, then left out and counted
+//! a program. A command that would exceed this limit is tried without its faults, then left out and counted
 //! ([`ProgramRecord::omitted`](crate::run::program::ProgramRecord)). With the default shapes, this affects models such
-//! as queues and stacks, because their different orders rarely lead to the same state. For them, 4 to 10 % of the
-//! commands in chunks and 2 to 3 % in branches are left out. For other models, no commands are left out. A model
+//! as queues and stacks, because their different orders rarely lead to the same state. For such models, 4 to 10 % of
+//! the commands in chunks and 2 to 3 % in branches are left out. For other models, no commands are left out. A model
 //! without own preconditions, waits or references needs no check and has no limit.
 //!
 //! # Results of earlier commands

@@ -199,7 +199,7 @@ fn go_through(plan: &ProgramPlan<Files>) {
     }
 }
 
-/// Few enough orders to go through.
+/// Shapes with so few orders that a test can try all of them.
 fn shapes() -> [Shape; 4] {
     let branches = Shape::branches().max_branches(3).max_branch_length(2).min_prefix_length(1);
     let [chunks, branches] =

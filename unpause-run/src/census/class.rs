@@ -88,7 +88,7 @@ struct ObjectHash {
     reads: u64,
     /// The sums of the hashes of all events, by kind, if the object's operations have their own kinds.
     by_kind: Vec<u64>,
-    /// The events with message numbers, and their hashes. No sum includes them.
+    /// The events with message numbers, and their hashes. No sum includes these hashes.
     numbered: Vec<((Kind, Span), u64)>,
 }
 

@@ -239,9 +239,9 @@ fn a_wiped_node_has_a_new_disk() {
     proves(&report);
 }
 
-/// A node creates a file in one life, and finds it in the next life. Then its machine fails. The bug shows if a kill
-/// comes between the creation of the file and the sync of the directory: the page cache has the name, but the disk does
-/// not.
+/// A node creates a file in one life, and finds it in the next life. Then the machine of the node fails. The bug shows
+/// if a kill comes between the creation of the file and the sync of the directory: the page cache has the name, but the
+/// disk does not.
 async fn synced_by_the_maker(always: bool) {
     let live = || async move {
         let is_new = !fs::try_exists("/f").await.unwrap();

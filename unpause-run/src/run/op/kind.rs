@@ -415,7 +415,7 @@ mod tests {
         for machine in machines() {
             for (name, kind) in machine.kinds {
                 for (other_name, other) in machine.kinds {
-                    // The step itself declares if it must not be swapped with the death.
+                    // A step itself declares if the step must not be swapped with the death.
                     let is_death = (*kind, *other) == (task::KILL, task::LIVE);
                     let is_ordered = (*kind, *other) == net::ORDERED_BY_MESSAGE || is_death;
                     if !is_ordered && (kind.may_enable(*other) || kind.may_disable(*other)) {

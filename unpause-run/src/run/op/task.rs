@@ -16,7 +16,8 @@ const KILLS: Bits = 1 << 9;
 const RESUMES: Bits = 1 << 10;
 const PACES: Bits = 1 << 11;
 
-/// The task took a step, regardless of its operation. Part of every step of the task, and pending until the task ends.
+/// The task took a step, regardless of its operation. This operation is a part of every step of the task, and is
+/// pending until the task ends.
 pub const LIVE: Kind =
     Kind::of(LIVES).conflicts_with(ABORTS | WAKES | DISARMS | STALLS | COUNTS | RESUMES | PACES);
 

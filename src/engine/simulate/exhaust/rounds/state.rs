@@ -194,7 +194,7 @@ impl State<'_> {
         rounds.last.store(usize::MAX, Ordering::Relaxed);
     }
 
-    /// Takes the slices of the round that other processes have completed. Returns `true` if there are any.
+    /// Takes the slices of the round that other processes have completed. Returns `true` if it has taken a slice.
     pub(super) fn take_made(&mut self, log: &SearchLog, rounds: &Rounds<'_, '_>) -> bool {
         let mut has_taken = false;
         for at in 0..self.round.budgets.len() {

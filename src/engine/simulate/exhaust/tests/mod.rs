@@ -232,7 +232,7 @@ impl Tally {
         self.compare_apart(program, runs_max, Apart::ORDERS);
     }
 
-    /// Compares one program. At least these differences distinguish its runs.
+    /// Compares one program. At least the differences `apart` distinguish runs of the program.
     fn compare_apart(&mut self, program: &Program, runs_max: u64, apart: Apart) {
         // A cheap check that finds programs that are too large, before they are searched.
         let Some(brute) = by_brute_force(program, apart, runs_max) else { return };

@@ -1,4 +1,4 @@
-//! Happens-before edges of a run that the real build, or an equivalent run, may not have.
+//! Surplus edges: happens-before edges of a run that the real build, or an equivalent run, may not have.
 //!
 //! [`weak`](super::weak) orders two operations on the same object that is not an atomic, and all steps around a contact
 //! of two tasks. In most cases these edges are exact, or belong to operations whose order the search varies. The other

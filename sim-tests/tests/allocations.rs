@@ -165,7 +165,7 @@ async fn spawns(tasks: u32) {
     }
 }
 
-/// All alive at once.
+/// Spawns tasks that are all alive at the same time.
 async fn crowd(tasks: usize) {
     let mut handles = Vec::with_capacity(tasks);
     handles.extend((0..tasks).map(|n| sim::spawn(async move { n })));

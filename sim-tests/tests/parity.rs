@@ -2,7 +2,7 @@
 //! with its type, and is compiled against both. `.ci/run` runs it in both.
 //!
 //! Two tests compare properties that the compilation of one file cannot compare. No signature shows the auto traits of
-//! a type, so one table lists them for both builds. And no public item may depend on the build, so a test reads the
+//! a type, so one table lists them for both builds. No public item may depend on the build, so another test reads the
 //! sources. By invariant 1, which `tidy` enforces, such an item could only be in `lib.rs` and in the seam.
 
 use std::fmt::{Debug, Display};

@@ -1,5 +1,5 @@
-//! tokio's public names. The list for the locked version is generated from tokio's sources. A test compares it with the
-//! names in `sim::tokio` and `unpause-tokio`.
+//! tokio's public names. The list for the locked version is generated from tokio's sources. A test compares the list
+//! with the names in `sim::tokio` and `unpause-tokio`.
 //!
 //! A missing name needs a row in the table of `docs/tokio.md`, with the reason. After a change of the locked version
 //! `UPDATE_EXPECT=1 cargo test -p sim-tests --test tokio_names` writes the list again.

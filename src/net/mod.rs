@@ -27,9 +27,9 @@
 //!
 //! # Sockets
 //!
-//! The feature `tokio` adds `TcpListener`, `TcpSocket`, `TcpStream` with its halves, and `UdpSocket`. They have the
-//! names of tokio and implement the traits of tokio and futures. A socket belongs to the node of the code that binds or
-//! connects it; the test, outside all nodes, is a host of its own, and can reach all nodes.
+//! The feature `tokio` adds `TcpListener`, `TcpSocket`, `TcpStream` with its halves, and `UdpSocket`. These types have
+//! the names of tokio and implement the traits of tokio and futures. A socket belongs to the node of the code that
+//! binds or connects it; the test, outside all nodes, is a host of its own, and can reach all nodes.
 //!
 //! - A name is the name of a node, an `alias`, or `localhost`. An address is [`Node::addr`] or an address of the
 //!   loopback device. Port 0 selects a free port from 49152. Ports in use, unknown names and addresses of other hosts

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 
-/// The identity of a task. It is unique in the run or, outside of runs, in the program.
+/// The identity of a task. The identity is unique in the run or, outside of runs, in the program.
 ///
 /// In a run, the identity depends only on the path of the task: the first task that the body spawns has 1, whatever
 /// other tasks do before. So it is the same in all runs of a seed.

@@ -29,24 +29,25 @@ pub struct Program {
 /// Acts that read a value log it. "A point" marks an act before which other tasks may step.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Act {
-    /// Reads a word and logs the value. A point.
+    /// Reads a word and logs the value. This act is a point.
     Load(usize),
-    /// Writes a word. A point.
+    /// Writes a word. This act is a point.
     Store(usize, u8),
-    /// Writes a word and logs the previous value. A point.
+    /// Writes a word and logs the previous value. This act is a point.
     Swap(usize, u8),
-    /// Adds 1 to an atomic and logs the previous value. A point.
+    /// Adds 1 to an atomic and logs the previous value. This act is a point.
     Add(usize),
-    /// Sets an atomic to the maximum of its value and this value; logs the previous value. A point.
+    /// Sets an atomic to the maximum of its value and this value; logs the previous value. This act is a point.
     Max(usize, u8),
-    /// Replaces the second value by the third value, and logs the observed value. A point.
+    /// Replaces the second value by the third value, and logs the observed value. This act is a point.
     Exchange(usize, u8, u8),
-    /// Draws a value below the bound and writes it to a word. A point.
+    /// Draws a value below the bound and writes it to a word. This act is a point.
     StoreDrawn(usize, u8),
 
-    /// Waits for a lock, logs the value under the lock, and adds 1 to this value. A point.
+    /// Waits for a lock, logs the value under the lock, and adds 1 to this value. This act is a point.
     Lock(usize),
-    /// Tries to lock. Logs 0 if the lock is held. Otherwise acts like `Lock`, and logs 1 more than the value. A point.
+    /// Tries to lock. Logs 0 if the lock is held. Otherwise acts like `Lock`, and logs 1 more than the value. This act
+    /// is a point.
     TryLock(usize),
     /// Releases the lock that this piece of the program acquired last. This act has no point.
     Unlock,
@@ -62,7 +63,7 @@ pub enum Act {
     /// Waits until an attempt to lock succeeds, and releases the lock at once.
     SpinTry(usize),
 
-    /// Does nothing. A point.
+    /// Does nothing. This act is a point.
     Yield,
     /// Draws a value below the bound and logs it. This act has no point.
     Draw(u8),
@@ -74,10 +75,10 @@ pub enum Act {
     /// Spawns a task, and moves the handles of these other tasks into it. This act has no point.
     Spawn(usize, Vec<usize>),
     /// Awaits a handle. Logs 1 if the task ended by itself, and 0 if it was aborted. Takes over the handles that the
-    /// target held at its end. A point.
+    /// target held at its end. This act is a point.
     Join(usize),
-    /// Polls a handle once and drops it. Logs 0 if it was pending, otherwise 1 more than [`Act::Join`] logs. This act
-    /// has no point.
+    /// Polls a handle once and drops it. Logs 0 if the handle was pending, otherwise 1 more than [`Act::Join`] logs.
+    /// This act has no point.
     Poll(usize),
     /// Polls a handle once and yields. Then awaits the handle, unless the poll was ready.
     PollJoin(usize),

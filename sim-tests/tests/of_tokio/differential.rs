@@ -102,7 +102,7 @@ struct Ends {
     question: Option<oneshot::Receiver<u8>>,
 }
 
-/// The ends for tasks with these acts. Channels that nothing is done with are not made.
+/// The ends for tasks with these acts. Channels that no act uses are not created.
 fn ends(program: &[Vec<Act>]) -> Vec<Ends> {
     let mut all: Vec<Ends> = program.iter().map(|_| Ends::default()).collect();
     let last = all.len() - 1;

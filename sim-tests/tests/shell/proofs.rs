@@ -1,4 +1,4 @@
-//! Tests that must have a proof. Some of them get a proof, and the others fail because they do not.
+//! Tests that must have a proof. Some of these tests get a proof, and the other tests fail because they get no proof.
 
 use crate::child::{captured, child};
 

@@ -96,7 +96,7 @@ fn results_of_another_program_do_not_count() {
     never(&folder).fails().says(said);
     assert_eq!(fs::read_to_string(file).unwrap(), other, "it was changed");
 
-    // Two programs do not make a whole.
+    // The shares of two different programs are not one exploration.
     let halves = crate::shards::folder("programs");
     never(&halves).env("SIM_SHARD", "1/2").passes();
     never(&halves).env("SIM_SHARD", "2/2").passes();

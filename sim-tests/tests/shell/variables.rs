@@ -68,7 +68,8 @@ fn a_time_without_a_unit_is_seconds() {
 #[cfg_attr(feature = "sim", test)]
 fn an_unknown_variable_is_noted_and_the_test_runs() {
     let ended = captured("does_nothing").env("SIM_SEDE", "1").passes();
-    // Once, although the harness captures the output of the test, and several tests have it.
+    // The note is printed once, although the harness captures the output of the test, and several tests have the
+    // variable.
     let line = "note: unknown environment variable SIM_SEDE: did you mean SIM_SEED?\n";
     assert_eq!(ended.stderr, line);
     let several =

@@ -1,8 +1,8 @@
 //! The names of files. A name must show to which room its file belongs, or occur in only a few rooms.
 //!
 //! An editor, a stack trace and a file search show the name without its folders. So a name occurs in at most
-//! [`ROOMS_MAX`] rooms, and at most once in each room. Otherwise, the name contains the word of its room:
-//! `node_clock.rs` and `clock_setting.rs`, not two files called `clock.rs`.
+//! [`ROOMS_MAX`] rooms, and at most once in each room. A name that would occur more often contains the word of its
+//! room: `node_clock.rs` and `clock_setting.rs`, not two files called `clock.rs`.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! Words that no file contains: personal folders, hosts of package registries, and the short name of the command.
 //!
-//! A path of one machine is wrong on all others, and which registry a machine uses is its own
-//! affair. The words are put together from parts here, or this file would be an offender.
+//! A path of one machine is wrong on all other machines, and each machine chooses its own registry. The words are put
+//! together from parts here, because this file would otherwise be an offender.
 
 use crate::tree::{File, Offence};
 

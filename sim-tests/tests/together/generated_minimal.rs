@@ -321,11 +321,11 @@ fn kind(failure: &Failure) -> (&'static str, String) {
 #[derive(Default, Debug)]
 struct Sums {
     programs: u64,
-    /// Shrunk to the end.
+    /// The number of programs that were shrunk to the end.
     complete: u64,
-    /// With points instead of a command.
+    /// The number of programs that have points instead of a command.
     buried: u64,
-    /// Not minimal although complete.
+    /// The programs that are not minimal although shrinking was complete.
     larger: Vec<(u64, String)>,
     commands: usize,
     replays: u64,

@@ -70,9 +70,9 @@ fn ask(done: &Arc<Atomic<u32>>, time: Duration) -> sim::JoinHandle<()> {
     })
 }
 
-/// Two clients write under a lease of three seconds. A client checks it, and writes after a second.
+/// Two clients write under a lease of three seconds. A client checks the lease, and writes after a second.
 async fn leases(checks_last: bool) {
-    // The owner, and the second in which the lease ends.
+    // The owner of the lease, and the second in which the lease ends.
     let lease = Arc::new(Mutex::new((0u64, 0u64)));
     let written_by = Arc::new(Atomic::new(0u64));
     let begin = Instant::now();

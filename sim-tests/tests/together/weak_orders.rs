@@ -79,11 +79,11 @@ mod names {
     /// A program.
     pub(super) type Program = fn() -> Pin<Box<dyn Future<Output = ()> + Send>>;
 
-    /// The runs that a prototype needed, as a mean.
+    /// The mean number of runs that a prototype needed.
     pub(super) enum Runs {
-        /// To a wrong value.
+        /// The number of runs to a wrong value.
         ToValue(f64),
-        /// To a data race.
+        /// The number of runs to a data race.
         ToRace(f64),
     }
 

@@ -95,8 +95,8 @@ impl StreamOrders {
             nodes.push(node);
             node = self.nodes[node as usize].1;
         }
-        // Only a complete order shows its beginning. Before the first entry of an incomplete order, there may be other
-        // operations.
+        // An order is shown from its beginning only if it is complete. Before the first entry of an incomplete order,
+        // there may be other operations.
         let whole = node == START;
         let mut ops: Vec<(u32, u64)> = Vec::new();
         for &node in nodes.iter().rev() {

@@ -139,7 +139,7 @@ fn decided_alone<M: Model>(initial: &M, history: &judge::History<M>, engine: &st
         Verdict::Consistent(witness) => {
             assert_eq!(witness.engine, engine);
             let order = witness.order.as_ref().expect("these engines make orders");
-            // The judge copies the state at every step: not of a set of thousands.
+            // The judge copies the state at every step, which takes too long for a set of thousands.
             if engine != "unique set" {
                 assert_eq!(judge::witness_fault(initial, history, order), None);
             }

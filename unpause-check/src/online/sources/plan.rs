@@ -51,7 +51,7 @@ pub(super) struct SourceCluster {
 #[derive(Clone, Default)]
 pub(super) struct SourcePlan {
     pub(super) clusters: Vec<SourceCluster>,
-    /// The zone of each block, at the index of its first cluster. Empty for all other clusters.
+    /// The zone of each block, at the index of its first cluster. For all other clusters, the zone is empty.
     pub(super) zones: Vec<Zone>,
 }
 

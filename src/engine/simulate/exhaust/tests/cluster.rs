@@ -50,12 +50,12 @@ pub(super) enum OnCluster {
     Spawn(usize),
     /// Spawns a task of the node. The task sleeps this number of seconds of the node's clock and writes.
     Nap(usize, u64),
-    /// Makes its clock run faster, by this number of halves of the true rate.
+    /// Makes the clock of the node run faster, by this number of halves of the true rate.
     Drift(usize, i8),
-    /// Makes its clock jump by this number of seconds.
+    /// Makes the clock of the node jump by this number of seconds.
     Jump(usize, u64),
     Correct(usize),
-    /// Reads its wall clock.
+    /// Reads the wall clock of the node.
     Wall(usize),
     Now(usize),
     Slow(usize, u32),

@@ -195,7 +195,7 @@ fn a_relation_of_counts_that_is_not_declared_is_found() {
         ("take, take", (count::TAKE, count::TAKE)),
         ("weigh, count", (count::WEIGH, count::COUNT)),
     ];
-    // Pairs that few programs show.
+    // Pairs of operations that only few programs contain.
     let rare = [
         ("gain, count", (count::GAIN, count::COUNT)),
         ("lose, count", (count::LOSE, count::COUNT)),

@@ -243,7 +243,7 @@ fn a_run_allocates_a_box_for_each_task_and_what_its_body_does() {
     // The counter does count.
     assert_eq!(calls_of_a_run("10 boxes", async || boxes(10).await), 10);
 
-    // Many more runs hold no more than 10^4.
+    // Many more runs must not allocate more memory than these 10^4 runs.
     let name = sim::strategy::STRATEGIES[0].name;
     let runs = if sim_tests::histories::long() { 100_000 } else { 12_000 };
     let seeds = ALL_LESSONS..ALL_LESSONS + runs as u64 + 10;

@@ -162,7 +162,7 @@ pub struct DirEntry {
 }
 
 impl ReadDir {
-    /// Returns the next entry. Not a point: `read_dir` read all entries in one step.
+    /// Returns the next entry. This call is not a point: `read_dir` has read all entries in one step.
     ///
     /// # Errors
     /// None: [`read_dir`] has already returned any error.

@@ -341,7 +341,8 @@ impl File {
         calling(&SEEK, here, move |call, cx| self.open.poll_move(call, (to, here), cx))
     }
 
-    /// Does nothing, because a write is complete when its future is ready. Not a point, and does not sync.
+    /// Does nothing, because a write is complete when its future is ready. This call is not a point, and does not sync
+    /// the file.
     ///
     /// # Errors
     /// None.

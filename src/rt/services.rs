@@ -56,8 +56,8 @@ impl World {
 
     // ---- tasks
 
-    /// Spawns a task. Not a point: the task is a candidate from the next point on. Returns the task and its path
-    /// number.
+    /// Spawns a task. This call is not a point: the task is a candidate from the next point on. Returns the task and
+    /// its path number.
     pub(crate) fn spawn(
         &self,
         body: BoxBody,

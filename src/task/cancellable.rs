@@ -17,7 +17,7 @@ use crate::seam::{Cancel, here};
 /// futures of one task are dropped. In a stress test on real threads the future is dropped after a random number of
 /// points. Elsewhere the future is polled unchanged.
 ///
-/// Not a point of its own.
+/// This call is not a point of its own.
 ///
 /// ```
 /// use sim::{Atomic, Mutex, Ordering::SeqCst};

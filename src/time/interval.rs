@@ -81,7 +81,7 @@ impl MissedTickBehavior {
             MissedTickBehavior::Delay => after(now, period),
             MissedTickBehavior::Skip => {
                 let into = (now - planned).as_nanos() % period.as_nanos();
-                // At most 2^64 s, and less than 10^9 ns.
+                // The seconds are at most 2^64, and the nanoseconds are below 10^9.
                 let (seconds, nanoseconds) = (into / 1_000_000_000, into % 1_000_000_000);
                 after(now, period) - Duration::new(seconds as u64, nanoseconds as u32)
             }

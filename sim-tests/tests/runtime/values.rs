@@ -184,7 +184,7 @@ fn pointers_keep_what_they_point_to() {
 
 #[test]
 fn each_of_many_atomics_has_a_value_of_its_own() {
-    // More than are kept where they are reached soonest.
+    // The number is larger than the number of values in the fast table of a run.
     const MANY: u64 = 150;
     let run = Runner::new().hermetic().run_seed(0, async || {
         let atomics: Arc<Vec<_>> = Arc::new((0..MANY).map(Atomic::new).collect());

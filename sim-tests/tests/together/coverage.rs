@@ -170,7 +170,7 @@ async fn shared_words() {
 fn coverage_is_the_same_on_any_number_of_threads_and_counts_what_there_is() {
     let coverage = seen("random", 1, shared_words).coverage.unwrap();
     assert_eq!(seen("random", 3, shared_words).coverage.as_ref(), Some(&coverage));
-    // By brute force.
+    // The same classes, counted by brute force.
     let runner = Runner::new().hermetic().strategy("random");
     let classes: Vec<u64> =
         (0..450).map(|seed| class_of(&runner.run_seed(seed, shared_words))).collect();

@@ -403,7 +403,7 @@ fn a_failing_program_is_written_down_as_a_test_of_its_own() {
     };
     let runner = runner("written_down").strategy("random");
     let report = runner.seeds(5..SEEDS).run(body);
-    // Below the line with the place of the check.
+    // The source follows the line with the place of the check.
     let source = as_source(&report);
     let (first, rest) = source.split_once('\n').unwrap();
     assert!(first.starts_with("// written_down, seed ") && first.contains("linearizability"));

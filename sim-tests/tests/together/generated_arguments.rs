@@ -14,7 +14,7 @@ enum Knows {
     Nothing,
     /// Smaller numbers.
     Numbers,
-    /// And that it is simpler to add than to add twice.
+    /// Smaller numbers, and one addition in place of two additions.
     Kinds,
     /// Lists only that each of two numbers is simpler than the other number.
     Circle,

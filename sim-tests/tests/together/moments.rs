@@ -18,7 +18,7 @@ fn the_worst_moment_of_each_fault_takes_at_most_three_times_the_runs_of_a_unifor
     for fault in FAULTS {
         for row in STRATEGIES.iter().filter(|row| row.name != NOT_PROMISED) {
             for steps in lengths.iter().copied() {
-                // Enough that the rarest of the gaps is counted well.
+                // With this number of seeds, even the rarest gap is counted often enough.
                 let seeds = if long() { 20_000 } else { 100 * (steps + 5) };
                 let worst = fault.worst(row.name, steps, 0..seeds);
                 assert!(worst <= 3.0, "{}, {}: {worst:.1} of {steps} steps", fault.name, row.name);

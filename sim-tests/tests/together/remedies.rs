@@ -84,7 +84,7 @@ fn a_region_is_counted_in_runs_that_begin_like_the_failing_run() {
 fn the_search_with_the_first_region_is_continued_if_nothing_is_proved() {
     let Remedy { change, tested } = remedy("reorder_5");
     assert!(is_of_both_stores(&change), "{change:?}");
-    // More interleavings than the first search may run.
+    // The remedy has more interleavings than the first search may run.
     let Tested::All { interleavings, .. } = tested else { panic!("{tested:?}") };
     assert!(interleavings > 500, "{tested:?}");
 }

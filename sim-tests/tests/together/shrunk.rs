@@ -46,7 +46,7 @@ fn shrunk_failures_are_no_longer_and_the_same_and_their_lines_replay_them() {
         }
     }
     println!("{sums:?} {kinds:?}");
-    // Else it shows nothing.
+    // With fewer kinds, the test would show nothing.
     assert!(kinds.len() >= 3, "{kinds:?}");
     assert!(
         sums.steps_after < sums.steps_before && sums.preemptions_after < sums.preemptions_before

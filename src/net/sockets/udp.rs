@@ -225,7 +225,8 @@ impl Drop for ReceivingDatagram<'_> {
 }
 
 impl UdpSocket {
-    /// Binds an address: `0.0.0.0:53`, or a host name with a port. Port 0 selects a free port. Not a point in a run.
+    /// Binds an address: `0.0.0.0:53`, or a host name with a port. Port 0 selects a free port. This call is not a point
+    /// in a run.
     ///
     /// # Errors
     /// If the port is in use at this address, or the address belongs to another host.
@@ -241,7 +242,8 @@ impl UdpSocket {
         })
     }
 
-    /// Connects the socket to an address: it then sends to and receives from this address only. Not a point in a run.
+    /// Connects the socket to an address: it then sends to and receives from this address only. This call is not a
+    /// point in a run.
     ///
     /// ```
     /// use sim::net::UdpSocket;

@@ -100,7 +100,7 @@ fn on_real_threads(failure: Failure) -> Report {
     report
 }
 
-/// Nothing is known of the run.
+/// Returns a report in which nothing is known about the run.
 fn of_a_dead_process(failure: Failure) -> Report {
     let finding = Finding::without_replay(Run::empty(Seed(3), failure));
     let (test, finding) = ("demo::dies".to_owned(), Some(Box::new(finding)));

@@ -148,8 +148,8 @@ impl Drop for Accepting<'_> {
 }
 
 impl TcpListener {
-    /// Binds an address: `0.0.0.0:7000`, or a host name with a port. Port 0 selects a free port.
-    /// Not a point in a run.
+    /// Binds an address: `0.0.0.0:7000`, or a host name with a port. Port 0 selects a free port. This call is not a
+    /// point in a run.
     ///
     /// ```
     /// use sim::net::TcpListener;

@@ -283,7 +283,7 @@ impl TcpSocket {
         check_outside;
 
         /// Binds the socket to an address. The address becomes the local address of the connection, or the address of
-        /// the listener. Not a point in a run.
+        /// the listener. This call is not a point in a run.
         ///
         /// ```
         /// use sim::net::{TcpSocket, TcpStream};
@@ -339,7 +339,7 @@ impl TcpSocket {
             async |real| real.connect(addr).await.map(TcpStream::of_system)
         }
 
-        /// Starts to listen. At most `backlog` connections wait to be accepted. Not a point in a run.
+        /// Starts to listen. At most `backlog` connections wait to be accepted. This call is not a point in a run.
         ///
         /// ```
         /// use sim::net::{TcpSocket, TcpStream};

@@ -89,7 +89,7 @@ impl UdpSocket {
     two_kinds! {
         /// Joins a multicast group, an address from 224.0.0.0 to 239.255.255.255. Datagrams to the group and to the
         /// port of this socket then arrive here and at all other members. `interface` is 0.0.0.0 or an address of the
-        /// host. Not a point in a run.
+        /// host. This call is not a point in a run.
         ///
         /// ```
         /// use sim::net::UdpSocket;
@@ -123,7 +123,7 @@ impl UdpSocket {
             |run, here| run.join(multiaddr, interface, here)
         }
 
-        /// Leaves a multicast group. Not a point in a run.
+        /// Leaves a multicast group. This call is not a point in a run.
         ///
         /// ```
         /// use sim::net::UdpSocket;

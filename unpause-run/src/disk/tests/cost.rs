@@ -57,7 +57,7 @@ fn a_crash_with_many_pending_effects_is_read_in_linear_time() {
             u64::from(asked % 3 == 0)
         });
         assert_eq!(third, if is_posix { count * 2 / 3 } else { count }, "{rules:?}");
-        // Half of the versions of each location.
+        // Each location keeps half of its versions.
         let half = kept_records(rules, count, |bound| bound / 2);
         assert_eq!(half, if is_posix { 0 } else { count / 2 }, "{rules:?}");
     }

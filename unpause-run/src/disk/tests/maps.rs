@@ -390,7 +390,7 @@ fn many_stores_cost_what_the_bound_says() {
     let (mut disk, file) = mapped(512);
     for n in 1..=200_000_u64 {
         store(&mut disk, file, 0, &n.to_le_bytes());
-        // Nothing changes.
+        // The second store of the same bytes changes nothing.
         store(&mut disk, file, 0, &n.to_le_bytes());
     }
     assert_eq!(disk.pending(), Settings::default().pending_max);

@@ -163,7 +163,7 @@ fn by_brute_force(program: &Program, apart: Apart, runs_max: u64) -> Option<All>
     }
 }
 
-/// By the search.
+/// Returns the results and classes that the search finds.
 fn by_search(program: &Program, apart: Apart) -> All {
     by_search_up_to(program, apart, 1_000_000)
         .unwrap_or_else(|| panic!("the search does not end: {program:?}"))

@@ -50,8 +50,8 @@ const YIELD: Op = Op::new("yield_now", Access::Yield);
 
 /// Spawns a task.
 ///
-/// Not a point: the new task can step from the next point of the spawning task on. If a task panics, the run fails.
-/// Outside a run, the [`JoinError`] contains the panic.
+/// This call is not a point: the new task can step from the next point of the spawning task on. If a task panics, the
+/// run fails. Outside a run, the [`JoinError`] contains the panic.
 ///
 /// ```
 /// # sim::block_on(async {

@@ -307,8 +307,8 @@ impl<M: Model> History<M> {
     /// without a result, it returns the version that the call may create. If the selected way of guessing finds
     /// nothing, the newest version is used.
     ///
-    /// The client is the current task. Not a point, but from here on a search treats the order of the calls as
-    /// relevant.
+    /// The client is the current task. This call is not a point, but from here on a search treats the order of the
+    /// calls as relevant.
     ///
     /// ```
     /// use sim::check::models::{Register, RegisterOp, RegisterRet};

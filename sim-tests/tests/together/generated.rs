@@ -125,8 +125,7 @@ fn a_client_that_sends_again_what_it_dropped_believes_the_second_answer() {
     if !SIMULATED {
         return;
     }
-    // The command is dropped after it took effect, and sent again. The second answer is wrong, because it includes
-    // later additions of others.
+    // The command is dropped after it took effect, and sent again. The second answer includes later additions.
     let found = finding("retry_told", async || sums(shape(), Again::WithTheSum).await);
     assert!(left(&found.run).iter().any(|text| text.ends_with("sent again")), "{found:?}");
 }

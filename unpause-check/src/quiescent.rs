@@ -29,9 +29,10 @@ use crate::verdict::Verdict;
 /// If the check notices that [`Model::observes`] is wrong, or if there are more than 2^31 operations.
 ///
 /// # Cost
-/// If the history is linearizable, the cost of [`linearizable`](super::linearizable()), which runs first with half of
-/// the budget. Otherwise, between two moments of rest, at worst O(s·Π(mᵢ+1)) configurations for s states, where mᵢ
-/// counts the calls of the i-th kind (equal calls with equal results). That is up to 2^m for m different calls.
+/// If the history is linearizable, the check costs as much as [`linearizable`](super::linearizable()), which runs first
+/// with half of the budget. If it is not linearizable, the check takes, between two moments of rest, at worst
+/// O(s·Π(mᵢ+1)) configurations for s states. Here mᵢ is the number of calls of the i-th kind (equal calls with equal
+/// results), so m different calls take up to 2^m configurations.
 ///
 /// ```
 /// use unpause_check::{linearizable, quiescent, models::{Counter, CounterOp::*, CounterRet::*}, Budget};

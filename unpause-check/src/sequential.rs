@@ -33,9 +33,10 @@ use unpause_ordered::Map;
 /// If the check notices that [`Model::observes`] is wrong, or if there are more than 2^31 operations.
 ///
 /// # Cost
-/// If the history is linearizable, the cost of [`linearizable`](super::linearizable()), which runs first with half of
-/// the budget. Otherwise at worst O(s·Π(nᵢ+1)) configurations for clients with nᵢ operations and s states, each of a
-/// few bits per client. O(n) if the clients usually observed each other's effects soon.
+/// If the history is linearizable, the check costs as much as [`linearizable`](super::linearizable()), which runs first
+/// with half of the budget. If it is not linearizable, the check takes at worst O(s·Π(nᵢ+1)) configurations for clients
+/// with nᵢ operations and s states, each of a few bits per client. The check takes O(n) if the clients usually observed
+/// each other's effects soon.
 ///
 /// ```
 /// use unpause_check::{linearizable, sequential, models::{Register, RegisterOp::*, RegisterRet::*}, Budget};

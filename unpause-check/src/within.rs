@@ -27,9 +27,9 @@ const ENGINE: &str = "search by precedence";
 /// The errors of [`linearizable`](super::linearizable()).
 ///
 /// # Cost
-/// If the operations are linearizable in real time, the cost of [`linearizable`](super::linearizable()), which runs
-/// first. Otherwise up to 2^n configurations for n operations, if `precedes` orders only few of them. The two checks
-/// have the same budget, but each has its own.
+/// If the operations are linearizable in real time, the check costs as much as [`linearizable`](super::linearizable()),
+/// which runs first. If they are not, the check takes up to 2^n configurations for n operations, if `precedes` orders
+/// only few of them. Each of the two checks has the whole `budget`.
 ///
 /// ```
 /// use unpause_check::{Budget, Operation, linearizable_within, models::{Register, RegisterOp::*, RegisterRet::*}};

@@ -4,7 +4,8 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// The functions of the engine; null if the program contains no engine. The engine's shim has the same type layouts.
+/// The functions of the engine; null if the program contains no engine. The engine's shim declares the types here with
+/// the same layouts.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals, reason = "the name of a symbol")]
 pub(crate) static unpause_model_door: AtomicPtr<Door> = AtomicPtr::new(null_mut());

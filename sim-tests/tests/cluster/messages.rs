@@ -1,5 +1,5 @@
-//! Messages on screens: values in the words of the user, bytes as text, ends of streams as ends. Also the destructors
-//! of messages.
+//! Messages on screens: values in the words of the user, bytes as text, ends of streams as ends. This file also tests
+//! the destructors of messages.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

@@ -91,7 +91,7 @@ async fn worked(is_biased: bool) -> u32 {
         let mut done = 0;
         loop {
             match is_biased {
-                // All existing jobs come first.
+                // All jobs in the queue are done before the worker stops.
                 true => select! {
                     biased;
                     Some(()) = queue.recv() => done += 1,

@@ -206,7 +206,7 @@ fn a_waker_that_is_registered_too_late_is_found() {
 
 #[cfg_attr(feature = "sim", test)]
 fn a_body_that_leaves_tasks_is_proven_too() {
-    // The task has not begun, has begun, has added: before the body looks, or when it has returned.
+    // The body may look before the task begins, before the task adds, or after the task has added.
     let leaves = |most: u64| {
         search().run(async move || {
             let count = Arc::new(Atomic::new(0));

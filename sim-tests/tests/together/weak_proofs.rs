@@ -125,7 +125,7 @@ fn orders_that_do_not_suffice_fail() {
 }
 
 /// A swap that leaves the value unchanged is a store. A task that reads the new store is ordered after the task of the
-/// swap. A task that reads the old store is not.
+/// swap. A task that reads the old store is not ordered.
 #[cfg_attr(feature = "sim", test)]
 fn a_store_of_the_same_value_counts() {
     let report = searched(|| {

@@ -101,7 +101,7 @@ where
     // attempt costs little compared with the size of the history.
     let mut own = meter.beside(u64::MAX);
     let strict = registers.required_order(Level::StrictSerializable, &mut own).finish();
-    // A transaction must be ordered before its successors are due: earliest deadline first.
+    // The rank of a transaction is at most the ranks of its successors, so the order takes the earliest deadline first.
     for transaction in strict.order().into_iter().rev() {
         let after = strict.links(transaction).iter().filter(|link| !strict.is_helper(link.to));
         let deadlines = after.map(|link| problem.rank[link.to as usize]);

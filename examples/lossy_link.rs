@@ -217,4 +217,5 @@ fn main() -> ExitCode {
 //
 // passed  lossy_link_small: explored all 27 interleavings, 777 steps
 //         (7 runs abandoned as redundant)
-//         (assumes that tasks share memory through sim only)
+//         (assumes that tasks share memory through sim only, and time advances only when no task can
+//         step)

@@ -242,7 +242,8 @@ fn the_table_of_the_strategies_has_the_texts_of_their_rows() {
 fn the_guide_names_every_strategy() {
     let path = root().join("docs/guide.md");
     let guide = fs::read_to_string(&path).unwrap();
-    let (_, list) = guide.split_once("The others sample:\n").expect("the list of the strategies");
+    let (_, list) =
+        guide.split_once("strategies only sample:\n").expect("the list of the strategies");
     let (old, _) = list.split_once('\n').unwrap();
     let [_, others @ ..] = sim::strategy::STRATEGIES else { panic!("no strategy") };
     let names: Vec<String> = others.iter().map(|row| format!("`{}`", row.name)).collect();

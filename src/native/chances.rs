@@ -18,7 +18,7 @@ use unpause_native::Manner;
 use super::orders;
 use super::sites::{Loose, Site};
 use super::threads::with;
-use crate::rt::WORLD;
+use crate::rt::{WORLD, World};
 use crate::run::chances::{Chance, Chances};
 use crate::run::ids::{Place, TaskId};
 use crate::run::op::{Access, Op};
@@ -70,6 +70,13 @@ pub(super) fn begin(chances: Chances) {
 /// Returns `true` if the current run has this chance.
 pub(super) fn has(chance: Chance) -> bool {
     RUN.get().has(chance)
+}
+
+/// Records that a thread waits for a time that does not come while another thread can step.
+pub(super) fn note_wait_for_time() {
+    if !has(Chance::Timer) {
+        WORLD.with(World::note_wait_for_time);
+    }
 }
 
 /// Decides if the chance happens here. If the run does not have the chance, there is no decision.

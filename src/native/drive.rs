@@ -333,6 +333,7 @@ async fn sleep(thread: usize, until: u64, site: Site) {
 
 /// Waits until a virtual time.
 async fn wait_until(until: u64) {
+    chances::note_wait_for_time();
     WORLD.with(|world| world.set_timer(until));
     let mut polled = false;
     poll_fn(|_| match std::mem::replace(&mut polled, true) {

@@ -2,9 +2,9 @@
 //!
 //! A thread is held if its [rounds](super::spin) have equal registers and an equal stack. But a loop may also count its
 //! rounds on the heap, in a static or in a thread-local. Therefore a search continues the thread in a copy of the
-//! process, once for each loop. There the thread sees the values of its last round again, in up to [`MOST`] accesses. If
-//! it then does anything else, the loop ends by itself. The search does not try the orders in which it does so, and is
-//! no proof.
+//! process, once for each loop. There the thread sees the values of its last round again, in up to [`MOST`] accesses.
+//! If it then does anything else, the loop ends by itself. The search does not try the orders in which it does so, and
+//! is no proof.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -53,9 +53,9 @@ pub(super) fn forget_loops() {
     tried().clear();
 }
 
-/// Records that a thread is held before an access at `site`. It is in a loop with the accesses of `round`, and perhaps
-/// with lock calls. In a run of a search, a copy of the process tries if the thread repeats them for ever. `state` is the
-/// state of the thread.
+/// Records that a thread is held before an access at `site`. The thread is in a loop with the accesses of `round`, and
+/// perhaps with lock calls. In a run of a search, a copy of the process tries if the thread repeats them for ever.
+/// `state` is the state of the thread.
 pub(super) fn is_held(thread: usize, (access, site): (Access, Site), round: &[Look], state: u64) {
     if !with(|threads| threads.is_search) {
         return;

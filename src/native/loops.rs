@@ -49,8 +49,8 @@ pub(super) async fn access(
     done
 }
 
-/// Called before a lock call that is a single operation. If a search finds that the thread repeats such calls, holds the
-/// thread until another thread changes an object of the loop.
+/// Called before a lock call that is a single operation. If a search finds that the thread repeats such calls, holds
+/// the thread until another thread changes an object of the loop.
 pub(super) async fn before_call(thread: usize, access: Access, site: Site, looks: &mut Looks) {
     let Some((call, round)) = looks.calls_again(thread, access.address, &site) else { return };
     let Some((lock, _)) = with(|threads| threads.known_lock(access.address)) else { return };
@@ -62,8 +62,8 @@ pub(super) async fn before_call(thread: usize, access: Access, site: Site, looks
 }
 
 /// Holds an operation on a word until another thread changes an object of a loop. Then performs the effect of the
-/// operation, and returns its result. If no thread can continue, and this round is selected for release, the thread runs
-/// for some more rounds, because a loop may count its rounds.
+/// operation, and returns its result. If no thread can continue, and this round is selected for release, the thread
+/// runs for some more rounds, because a loop may count its rounds.
 async fn hold<R: Send>(
     (word, op): (&Arc<ForeignWord>, &'static Op),
     effect: impl FnMut() -> (R, Values) + Send + Unpin,

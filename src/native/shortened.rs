@@ -1,8 +1,8 @@
 //! Replays that shorten loops.
 //!
-//! The rounds of released threads are most of the work in a run with endless loops ([`super::spin`]). So the replays of the
-//! shrinker [shorten](shorten_loops) loops whose rounds have equal registers. The decisions of such a run are the same,
-//! because rounds without points have none.
+//! The rounds of released threads are most of the work in a run with endless loops ([`super::spin`]). So the replays of
+//! the shrinker [shorten](shorten_loops) loops whose rounds have equal registers. The decisions of such a run are the
+//! same, because rounds without points have none.
 
 use std::cell::Cell;
 

@@ -306,9 +306,9 @@ impl Looks {
             .max_by_key(|(period, rounds)| (*rounds, std::cmp::Reverse(*period)))
     }
 
-    /// Records a lock call that is a single operation, before its step. Returns the call and the round that it begins, if
-    /// the thread must wait until another thread changes an object of the round: the thread is in a loop over lock calls,
-    /// and its last rounds began in the same state. Only a search holds such a loop.
+    /// Records a lock call that is a single operation, before its step. Returns the call and its round if the thread
+    /// must wait until another thread changes an object of the round: the thread is in a loop over lock calls, and its
+    /// last rounds began in the same state. Only a search holds such a loop.
     pub(super) fn calls_again(
         &mut self,
         thread: usize,

@@ -43,6 +43,7 @@ impl TimedWait<'_> {
         let early = deadline.is_some() && chances::happens(Chance::Timer);
         let spurious = !early && spurious();
         if let Some(deadline) = deadline.filter(|_| !early) {
+            chances::note_wait_for_time();
             WORLD.with(|world| world.set_timer(deadline));
         }
         chances::resume(word, op, place, early || spurious).await;

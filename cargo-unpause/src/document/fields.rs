@@ -428,6 +428,7 @@ objects! {
         orders: String = words::ORDERS,
         bound: Option<Bound>,
         early_moves: Maybe<Option<u64>>,
+        waits_for_time: Maybe<bool>,
         share: Maybe<Option<Share>>,
         estimate: Maybe<Option<RunsEstimate>>,
         excess: Maybe<Option<Excess>>,

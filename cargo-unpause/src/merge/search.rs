@@ -298,13 +298,22 @@ impl<'a> MergedSearch<'a> {
 
     /// Returns the assumption of a proof, if any.
     fn assumption(&self) -> Option<String> {
-        let mut ledgers = self.shares.values();
+        let ledgers = self.shares.values();
         if ledgers.clone().all(|ledger| ledger.is_bounded() || ledger.progress().by_step) {
             return None;
         }
-        let orders = ledgers.any(Ledger::strengthens_orders);
-        let orders = if orders { ", and orders weaker than SeqCst act as SeqCst" } else { "" };
-        Some(format!("tasks share memory through sim only{orders}"))
+        let has = |part: fn(&Ledger) -> bool| ledgers.clone().any(part);
+        let orders =
+            has(Ledger::strengthens_orders).then_some("orders weaker than SeqCst act as SeqCst");
+        let time =
+            has(Ledger::waits_for_time).then_some("time advances only when no task can step");
+        let parts: Vec<_> = orders.into_iter().chain(time).collect();
+        let parts = match parts[..] {
+            [] => String::new(),
+            [one] => format!(", and {one}"),
+            [.., last] => format!(", {}, and {last}", parts[0]),
+        };
+        Some(format!("tasks share memory through sim only{parts}"))
     }
 
     /// Returns the number of runs of all shares, and the number of abandoned runs.

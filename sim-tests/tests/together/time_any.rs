@@ -156,6 +156,27 @@ fn a_search_names_its_bound_on_early_moves() {
     assert!(report.passed() && report.searched.as_ref().unwrap().is_proof(), "{}", screen(&report));
 }
 
+/// A proof says that it depends on the clock, but only if a task waits for a time.
+#[cfg_attr(feature = "sim", test)]
+fn a_proof_names_its_assumption_about_the_time() {
+    const TEXT: &str = "time advances only when no task can step";
+    let search = |clock: &str| runner("timed proof").strategy("exhaustive").clock(clock);
+    let assumes = |report: Report| {
+        let searched = report.searched.unwrap();
+        assert!(searched.is_proof());
+        searched.waits_for_time && searched.assumption().is_some_and(|text| text.contains(TEXT))
+    };
+    assert!(assumes(search("last").run(in_time)));
+    assert!(!assumes(search("last").run(async || sim::task::yield_now().await)));
+    let beside = async || {
+        let other = sim::spawn(async { sim::task::yield_now().await });
+        sleep(SECOND).await;
+        other.await.unwrap();
+    };
+    assert!(assumes(search("last").run(beside)));
+    assert!(!assumes(search("any").run(beside)));
+}
+
 #[cfg_attr(feature = "sim", test)]
 fn a_search_with_two_bounds_names_both() {
     let search = runner("late and bounded").strategy("preemptions:1").clock("late:1");

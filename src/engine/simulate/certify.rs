@@ -232,7 +232,7 @@ fn unfit(
     let witness = observer.witness();
     let mut untried = Default::default();
     worker.add_untried(&mut untried);
-    let is_left_out = |untried: &&Untried| **untried != Untried::Orders;
+    let is_left_out = |untried: &&Untried| !untried.is_assumption();
     if let Some(untried) = untried.iter().find(is_left_out) {
         return Some(format!("no search tries all that it may do: {untried:?}"));
     }

@@ -147,6 +147,7 @@ impl WholeSearch<'_, '_> {
                 Untried::Beyond(part) => searched.beyond.push((*part).to_owned()),
                 Untried::Unseen(part) => searched.ignored.push((*part).to_owned()),
                 Untried::Function(name) => searched.unseen.push((*name).to_owned()),
+                Untried::Time => searched.waits_for_time = true,
                 Untried::Orders => {}
             }
         }
@@ -305,6 +306,7 @@ fn how_far(progress: SearchProgress, ended: SearchEnd, series: &mut Series) -> S
         orders: OrdersTaken::AsAsked,
         bound: progress.within.map(bound),
         early_moves: None,
+        waits_for_time: false,
         share: None,
         estimate: progress.estimate.filter(|_| !complete).map(|estimate| {
             // The total is at least one more than the number of executed runs.

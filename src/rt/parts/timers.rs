@@ -21,6 +21,7 @@ use crate::run::board::{Contact, TimeMove};
 use crate::run::event::{ValueKind, Values};
 use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::op::{Access, Op, clock};
+use crate::run::untried::Untried;
 
 const SET: Op = Op::of_kind("set", Access::Peek, clock::SET);
 const MOVE_TO: Op = Op::of_kind("move_time", Access::Act, clock::ADVANCE);
@@ -117,6 +118,12 @@ impl RunState {
 
     fn timers_mut(&mut self) -> &mut Timers {
         self.parts.get_mut()
+    }
+
+    /// Records that the current task waits for a time. No run has the order in which the time comes while a task can
+    /// step.
+    fn note_wait_for_time(&mut self) {
+        self.record.untried.insert(Untried::Time);
     }
 
     /// Advances the time from deadline to deadline, because no task can step.
@@ -300,6 +307,8 @@ impl World {
         }
         if is_due {
             state.heard.push(id);
+        } else if !may_move {
+            state.note_wait_for_time();
         }
         // Before the time advanced, the task would have begun to wait.
         match (may_move, is_due) {
@@ -397,6 +406,11 @@ impl World {
     /// Lets a task continue that has announced a [resumption](crate::run::op::Access::Resume).
     pub(crate) fn resume(&self, task: TaskId) {
         self.state().enable_resume(task);
+    }
+
+    /// Records that the current task waits for a time that does not come while another task can step.
+    pub(crate) fn note_wait_for_time(&self) {
+        self.state().note_wait_for_time();
     }
 
     /// Removes the timer of the current task. Returns `false` if the task has no timer.

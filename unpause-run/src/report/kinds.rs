@@ -144,6 +144,7 @@ pub(super) fn unfinished_search() -> Searched {
         orders: OrdersTaken::AsAsked,
         bound: None,
         early_moves: None,
+        waits_for_time: false,
         series: Vec::new(),
         share: None,
         estimate: Some(RunsEstimate { runs: 4_000, low: 3_000, high: 5_000 }),

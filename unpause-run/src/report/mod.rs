@@ -184,12 +184,10 @@ pub struct Searched {
     /// The completed part of the search, from 0 to 1, according to `estimate`. `None` if it is unknown. If there is a
     /// `bound`, the completed part of the runs at the next higher bound.
     pub part: Option<f64>,
-    /// True if timeouts that are invisible to the search ended waits. If this is true, not all orders were tried, and
-    /// the search is not a proof. Only runs of plain threads have such timeouts.
+    /// True if timeouts that are invisible to the search ended waits of plain threads. The search is then not a proof.
     pub blind: bool,
     /// True if each order of steps was explored as a separate run, because tasks were found to depend on each other in
-    /// a way that no operation shows. All steps may then conflict, so there are more runs, but the search is still a
-    /// proof.
+    /// a way that no operation shows. There are then more runs, but the search is still a proof.
     pub by_step: bool,
     /// The reason for `by_step`, if known.
     pub cause: Option<Cause>,
@@ -213,6 +211,8 @@ pub struct Searched {
     /// The maximum number of early time moves in a run (`clock = "late:K"`), if it excluded runs in addition to
     /// `bound`. Without another bound, this number is the `bound` itself.
     pub early_moves: Option<u32>,
+    /// True if a task waited for a time. A proof then assumes that time advances only when no task can step.
+    pub waits_for_time: bool,
     /// The share of the search, if the search was divided among processes. `complete` and `part` then describe only
     /// this share, and only `cargo unpause merge` can determine if all shares together are a proof.
     pub share: Option<Share>,

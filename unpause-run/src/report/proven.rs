@@ -54,16 +54,24 @@ impl Searched {
         if !self.complete || !agrees {
             return None;
         }
-        match self.orders {
-            OrdersTaken::AsSeqCst if self.assumes => Some(
+        match (self.assumes, self.orders == OrdersTaken::AsSeqCst, self.waits_for_time) {
+            (false, false, false) => None,
+            (true, false, false) => Some("tasks share memory through sim only"),
+            (false, true, false) => Some("orders weaker than SeqCst act as SeqCst"),
+            (false, false, true) => Some("time advances only when no task can step"),
+            (true, true, false) => Some(
                 "tasks share memory through sim only, and orders weaker than SeqCst act as SeqCst",
             ),
-            _ if self.assumes => Some("tasks share memory through sim only"),
-            OrdersTaken::AsSeqCst => Some("orders weaker than SeqCst act as SeqCst"),
-            OrdersTaken::AsAsked
-            | OrdersTaken::AsInC11
-            | OrdersTaken::InPart
-            | OrdersTaken::WithinBound => None,
+            (true, false, true) => Some(
+                "tasks share memory through sim only, and time advances only when no task can step",
+            ),
+            (false, true, true) => Some(
+                "orders weaker than SeqCst act as SeqCst, and time advances only when no task can step",
+            ),
+            (true, true, true) => Some(
+                "tasks share memory through sim only, orders weaker than SeqCst act as SeqCst, and time advances only \
+                 when no task can step",
+            ),
         }
     }
 

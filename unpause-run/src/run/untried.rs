@@ -1,4 +1,5 @@
-//! Parts of a program's behavior that no run of a search tries. Because of them, the search is not a proof.
+//! Parts of a program's behavior that no run of a search tries. Because of them, the search is not a proof, or has an
+//! assumption.
 
 /// A part of the behavior that no run tries, with its description.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -13,4 +14,13 @@ pub enum Untried {
     Function(&'static str),
     /// The behaviors of memory orders weaker than `SeqCst`.
     Orders,
+    /// The expiry of a time limit while a task can step.
+    Time,
+}
+
+impl Untried {
+    /// Returns `true` if a proof without this part has an assumption. Otherwise the search is no proof.
+    pub fn is_assumption(&self) -> bool {
+        matches!(self, Untried::Orders | Untried::Time)
+    }
 }

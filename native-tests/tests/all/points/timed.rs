@@ -146,3 +146,28 @@ fn loops_wait_for_many_sleeps() {
     let report = Runner::new().hermetic().seeds(0..20).max_steps(3_000).run_native(body);
     assert!(report.passed(), "{:?}", report.finding.map(|f| f.run.outcome));
 }
+
+/// A proof says that a wait with a time limit never ends too early. Without a time limit, it says nothing about time.
+#[test]
+fn a_proof_names_its_assumption_about_the_time() {
+    fn waits(limit: Option<Duration>) {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let other = thread::spawn(move || sender.send(1).unwrap());
+        let received = match limit {
+            Some(limit) => receiver.recv_timeout(limit).unwrap(),
+            None => receiver.recv().unwrap(),
+        };
+        assert_eq!(received, 1);
+        other.join().unwrap();
+    }
+    for (body, is_timed) in
+        [(|| waits(Some(Duration::from_millis(10))), true), (|| waits(None), false)]
+            as [(fn(), bool); 2]
+    {
+        let runner = Runner::new().hermetic().strategy("exhaustive").seeds(0..1_000);
+        let searched = runner.run_native(body).searched.unwrap();
+        let assumption = searched.assumption().unwrap_or_default();
+        assert!(searched.is_proof(), "{searched:?}");
+        assert_eq!(assumption.contains("time advances"), is_timed, "{searched:?}");
+    }
+}

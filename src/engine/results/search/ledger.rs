@@ -167,7 +167,7 @@ impl Ledger {
             Untried::Beyond(part) => Some(format!("not tried: {part}")),
             Untried::Unseen(part) => Some(format!("not seen: {part}")),
             Untried::Function(name) => Some(format!("operations of {name} are not explored")),
-            Untried::Orders => None,
+            Untried::Orders | Untried::Time => None,
         };
         self.untried.iter().filter_map(text).collect()
     }
@@ -181,6 +181,11 @@ impl Ledger {
     /// Returns `true` if memory orderings weaker than `SeqCst` were treated as `SeqCst`.
     pub fn strengthens_orders(&self) -> bool {
         self.untried.contains(&Untried::Orders)
+    }
+
+    /// Returns `true` if a task waited for a time, and time advanced only when no task could step.
+    pub fn waits_for_time(&self) -> bool {
+        self.untried.contains(&Untried::Time)
     }
 
     /// Returns the classes of the runs that were sampled after the share was completed, and `true` if they agree with

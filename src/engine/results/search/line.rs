@@ -465,6 +465,7 @@ fn untried_text(untried: &Untried) -> String {
         Untried::Unseen(text) => ("unseen", *text),
         Untried::Function(text) => ("function", *text),
         Untried::Orders => ("orders", ""),
+        Untried::Time => ("time", ""),
     };
     list([quoted(kind), quoted(text)])
 }
@@ -477,6 +478,7 @@ fn untried(value: &Json) -> Option<Untried> {
         "unseen" => Some(Untried::Unseen(interned(text))),
         "function" => Some(Untried::Function(interned(text))),
         "orders" => Some(Untried::Orders),
+        "time" => Some(Untried::Time),
         _ => None,
     }
 }

@@ -404,7 +404,7 @@ impl<'a, 's> Lab<'a, 's> {
             more && made.0 < last
         });
         // Memory orderings are irrelevant here, because the runs treat all of them as `SeqCst`.
-        let leaves_out = || untried.iter().any(|part| *part != Untried::Orders);
+        let leaves_out = || untried.iter().any(|part| !part.is_assumption());
         match result {
             Searched::Open | Searched::Through(_)
                 if search.progress().blind || self.is_simplified || leaves_out() =>
@@ -437,7 +437,7 @@ impl<'a, 's> Lab<'a, 's> {
             is_all = !fails && !search.advance(ends_by_a_step(failure));
             !fails && !is_all && made < runs
         });
-        fails |= untried.iter().any(|part| *part != Untried::Orders);
+        fails |= untried.iter().any(|part| !part.is_assumption());
         let through = search.progress().within.and_then(|within| within.through);
         let is_exact = !self.is_simplified;
         let (through, is_all) = (through.filter(|_| is_exact), is_all && is_exact);

@@ -84,10 +84,11 @@ pub(crate) fn fork_run() -> Result<Forked, String> {
 /// Forks the process.
 ///
 /// # Safety
-/// The child must not wait for a lock that another thread of this process has. libc releases its own locks in the child.
+/// The child must not wait for a lock that another thread of this process has. libc releases its own locks in the
+/// child.
 unsafe fn fork_only() -> Result<Forked, String> {
-    // SAFETY: the function is libc's, with its own signature. The caller guarantees the requirements of the child, which
-    // contains only this thread.
+    // SAFETY: the function is libc's, with its own signature. The caller guarantees the requirements of the child,
+    // which contains only this thread.
     match unsafe { real!(c"fork", unsafe extern "C" fn() -> libc::pid_t)() } {
         0 => {
             // SAFETY: the system call takes numbers. It makes the child end with its parent.
@@ -151,7 +152,7 @@ impl Child {
         }
     }
 
-    /// Returns the answer with which the process [leaves](leave_with). Returns `None` if it does not do so in this time.
+    /// Returns the answer with which the process [leaves](leave_with), or `None` if it does not leave in this time.
     pub(crate) fn answer_within(self, time: Duration) -> Option<u8> {
         const INTERVAL: Duration = Duration::from_millis(10);
         let handle = Handle::of(self.0);

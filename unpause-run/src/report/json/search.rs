@@ -27,6 +27,7 @@ pub(super) fn searched(w: &mut Writer, name: &str, searched: &Searched) {
         orders,
         bound,
         early_moves,
+        waits_for_time,
         share,
         estimate,
         excess,
@@ -80,6 +81,7 @@ pub(super) fn searched(w: &mut Writer, name: &str, searched: &Searched) {
         None => w.null("bound"),
     }
     w.number_if("early_moves", early_moves.map(u64::from));
+    w.flag("waits_for_time", *waits_for_time);
     match share {
         Some(Share { number, of }) => {
             w.open_field("share", '{');

@@ -31,6 +31,7 @@ pub(super) fn searched(test: &str, runs: u64, real: bool, preemptions: u32) -> S
         }),
         bound: Some(Bound { what: text(), through: (!real).then_some(3) }),
         early_moves: real.then_some(2),
+        waits_for_time: real,
         share: Some(Share { number: runs, of: 3 }).filter(|_| real),
         estimate: Some(RunsEstimate { runs, low: 0, high: runs }).filter(|_| !real),
         excess: Some(Excess { limit: runs, fits: Some(fits).filter(|_| real) }),

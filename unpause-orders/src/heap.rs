@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::machine::Orders;
 use crate::rules::Rule;
+use crate::uncertain::Uncertain;
 use crate::word::Word;
 
 /// The bits of an address within a page of the word table.
@@ -104,7 +105,7 @@ impl Orders {
         }
         self.known(thread);
         if let Some(clock) = self.freed.get_mut(&address).map(std::mem::take) {
-            self.acquire(thread, &clock, false);
+            self.acquire(thread, &clock, Some(Uncertain::Memory));
             self.threads[thread].clock.join(&clock);
             self.freed.insert(address, clock);
         }

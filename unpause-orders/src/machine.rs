@@ -34,6 +34,7 @@ use crate::manner::{Manner, Sure};
 use crate::operation::{Done, Operation, SEQ_CST, acquires, releases};
 use crate::rules::{OrderS, Rule, Rules};
 use crate::seqcst::{Access, ExactS, Nodes};
+use crate::uncertain::Uncertain;
 use crate::word::{Store, Word};
 
 /// The maximum number of stores kept per word.
@@ -235,7 +236,7 @@ impl Orders {
     pub fn receive(&mut self, thread: usize, key: usize) {
         self.known(thread);
         if let Some(published) = self.published.get_mut(&key).map(std::mem::take) {
-            self.acquire(thread, &published, false);
+            self.acquire(thread, &published, Some(Uncertain::Call));
             self.threads[thread].clock.join(&published);
             self.published.insert(key, published);
         }

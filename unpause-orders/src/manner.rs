@@ -7,13 +7,14 @@
 //!
 //! # Uncertain edges
 //!
-//! An edge is *uncertain* if another order of the program may not have it. A thread that has acquired a clock by an
+//! An edge is *uncertain* if another order of the program may not have it: see [`Uncertain`]. A thread that has acquired a clock by an
 //! uncertain edge also has a *sure* clock, which omits the edge. Edges that the search does try may later contain the
 //! same events. If they do before the next event of the thread that counts, the uncertain edge made no difference.
 
 use crate::clock::Clock;
 use crate::machine::{Known, Orders};
 use crate::operation::{Operation, SEQ_CST, acquires, releases};
+use crate::uncertain::Uncertain;
 use crate::word::Word;
 
 /// The treatment of an operation by a search of plain threads.
@@ -133,7 +134,12 @@ impl Orders {
         let Word { stores, is_passed, .. } = &mut self.words[word];
         let writes = operation.written_over(stores[place].value).is_some();
         let (order, is_step) = (operation.order_if(writes), manner != Manner::InPassing);
-        let is_sure = is_step && !*is_passed && manner != Manner::OfSharedLock;
+        let edge = match manner {
+            Manner::InPassing => Some(Uncertain::InPassing),
+            _ if *is_passed => Some(Uncertain::Passed),
+            Manner::OfSharedLock => Some(Uncertain::SharedLock),
+            _ => None,
+        };
         let is_known = stores[stores.len() - 1].is_known(&self.threads[thread].clock);
         // The only store of a word may be a value that is not recorded, which seems to be known to all threads.
         let is_missed = is_step && *is_passed && (!is_known || stores.len() == 1);
@@ -141,8 +147,8 @@ impl Orders {
         if operation.reads() {
             let message = std::mem::take(&mut stores[place].message);
             if acquires(order) {
-                self.acquire(thread, &message, is_sure);
-            } else if !is_sure {
+                self.acquire(thread, &message, edge);
+            } else if edge.is_some() {
                 let adds = self.is_more(thread, &message, &self.threads[thread].clock);
                 self.threads[thread].sure.is_pending |= adds;
             }
@@ -203,17 +209,17 @@ impl Orders {
         }
     }
 
-    /// Records that a thread is about to acquire a clock, in a search. `is_sure` is `false` for an uncertain edge.
-    pub(crate) fn acquire(&mut self, thread: usize, acquired: &Clock, is_sure: bool) {
+    /// Records that a thread is about to acquire a clock, in a search. `edge` is the kind of the edge if it is uncertain.
+    pub(crate) fn acquire(&mut self, thread: usize, acquired: &Clock, edge: Option<Uncertain>) {
         if !self.rules.is_search {
             return;
         }
         let Known { clock, sure, .. } = &self.threads[thread];
         if sure.is_used {
-            if is_sure {
+            if edge.is_none() {
                 self.threads[thread].sure.clock.join(acquired);
             }
-        } else if !is_sure && self.is_more(thread, acquired, clock) {
+        } else if edge.is_some() && self.is_more(thread, acquired, clock) {
             let Known { clock, sure, .. } = &mut self.threads[thread];
             sure.clock.set(clock);
             sure.is_used = true;
@@ -224,8 +230,8 @@ impl Orders {
     pub(crate) fn acquire_pending(&mut self, thread: usize) {
         if self.rules.is_search {
             let pending = std::mem::take(&mut self.known(thread).pending);
-            let is_sure = !self.threads[thread].sure.is_pending;
-            self.acquire(thread, &pending, is_sure);
+            let edge = self.threads[thread].sure.is_pending.then_some(Uncertain::InPassing);
+            self.acquire(thread, &pending, edge);
             self.threads[thread].pending = pending;
         }
     }
@@ -234,7 +240,7 @@ impl Orders {
     pub fn reused(&mut self, thread: usize, other: usize) {
         self.known(thread.max(other));
         let ended = self.threads[other].clock.clone();
-        self.acquire(thread, &ended, false);
+        self.acquire(thread, &ended, Some(Uncertain::Stack));
         self.threads[thread].clock.join(&ended);
     }
 
@@ -245,10 +251,11 @@ impl Orders {
             return;
         }
         let Known { clock, sure, .. } = &self.threads[other];
-        let (clock, is_sure) = (clock.clone(), !sure.is_used);
+        // The ended thread has an uncertain edge of its own.
+        let (clock, edge) = (clock.clone(), sure.is_used.then_some(Uncertain::InPassing));
         let own = sure.clock.clone();
-        self.acquire(thread, &clock, is_sure);
-        if !is_sure && self.threads[thread].sure.is_used {
+        self.acquire(thread, &clock, edge);
+        if edge.is_some() && self.threads[thread].sure.is_used {
             let tick = clock.get(other);
             let sure = &mut self.threads[thread].sure.clock;
             sure.join(&own);

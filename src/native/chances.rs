@@ -13,7 +13,7 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use unpause_native::Manner;
+use unpause_native::{Access, Manner};
 
 use super::orders;
 use super::sites::{Loose, Site};
@@ -21,18 +21,18 @@ use super::threads::with;
 use crate::rt::{WORLD, World};
 use crate::run::chances::{Chance, Chances};
 use crate::run::ids::{Place, TaskId};
-use crate::run::op::{Access, Op};
+use crate::run::op::{self, Op};
 use crate::run::untried::Untried;
 use crate::seam::{ForeignWord, client, draw, given, seed};
 
 /// A timer expires although other threads can continue.
-pub(super) const ENDS_EARLY: Op = Op::new("ends_early", Access::Wake);
+pub(super) const ENDS_EARLY: Op = Op::new("ends_early", op::Access::Wake);
 /// A sleep, which has no object, ends although other threads can continue.
-pub(super) const SLEEP_ENDS_EARLY: Op = Op::new("ends_early", Access::Yield);
+pub(super) const SLEEP_ENDS_EARLY: Op = Op::new("ends_early", op::Access::Yield);
 /// A sleep of shuttle's names is a point. It is no yield, which strategies would take for a sign of a loop.
-pub(super) const SLEPT: Op = Op::new("sleep", Access::Read);
+pub(super) const SLEPT: Op = Op::new("sleep", op::Access::Read);
 /// A waiter leaves its queue without a wake-up.
-pub(super) const WAKES_SPURIOUSLY: Op = Op::new("wakes_spuriously", Access::Wake);
+pub(super) const WAKES_SPURIOUSLY: Op = Op::new("wakes_spuriously", op::Access::Wake);
 
 /// The maximum number of times that each chance happens in a run of a search. Without a limit, a thread in a loop could
 /// wake spuriously for ever.
@@ -170,14 +170,14 @@ pub(super) async fn resume(word: &ForeignWord, op: &'static Op, place: Place, at
 /// The report text for a part of the program that a search does not see: a comparison that cannot be made to fail.
 const COMPILED: &str = "spurious failures where the compiled code has another form";
 
-/// Decides if the requested `compare_exchange_weak` of the thread fails although it sees the expected value. If so,
-/// performs it and returns the value that it has seen, twice.
-pub(super) fn fail_weakly(thread: usize) -> Option<(u64, u64)> {
+/// Decides if this `compare_exchange_weak`, which the thread has requested, fails although it sees the expected value.
+/// If so, performs it and returns the value that it has seen, twice.
+pub(super) fn fail_weakly(thread: usize, access: &Access) -> Option<(u64, u64)> {
     if !has(Chance::Weak) {
         return None;
     }
-    // An operation that fails anyway needs no decision.
-    if with(|threads| threads.execution().look(thread)).is_some() {
+    // An operation that fails anyway needs no decision. One that writes the expected value again does not fail.
+    if !access.changes(with(|threads| threads.execution().value(thread))) {
         orders::fails_on_newest_only(thread);
         return None;
     }

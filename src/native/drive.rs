@@ -274,7 +274,7 @@ impl Future for PointOfAccess {
         let PointOfAccess { op, thread, access, site } = &mut *self;
         let may_fail = site.is_weak && access.operation == Operation::CompareExchange;
         let effect = || {
-            let failed = if may_fail { chances::fail_weakly(*thread) } else { None };
+            let failed = if may_fail { chances::fail_weakly(*thread, access) } else { None };
             let chosen = if failed.is_none() { orders::choose(*thread, access, *site) } else { 0 };
             with(|threads| {
                 let (old, new) = match (failed, chosen) {

@@ -264,15 +264,16 @@ fn a_weak_exchange_needs_a_loop() {
     assert!(report.passed(), "a strong exchange does not fail so");
 }
 
-/// Weak exchanges of several sizes, and with values that the compiled code compares in different ways.
+/// Weak exchanges of several sizes, and with values that the compiled code compares in different ways. The new value may
+/// be the expected value.
 #[test]
 fn weak_exchanges_of_several_sizes_fail_and_see_the_value() {
     /// A test that fails if the exchange fails.
     macro_rules! program {
-        ($name:ident, $atomic:ty, $expected:expr) => {
+        ($name:ident, $atomic:ty, $expected:expr, $new:expr) => {
             fn $name() {
                 let word = <$atomic>::new($expected);
-                match word.compare_exchange_weak($expected, 1, AcqRel, Relaxed) {
+                match word.compare_exchange_weak($expected, $new, AcqRel, Relaxed) {
                     Ok(_) => {}
                     Err(seen) if seen == $expected => panic!("seen"),
                     Err(_) => panic!("another value"),
@@ -280,21 +281,27 @@ fn weak_exchanges_of_several_sizes_fail_and_see_the_value() {
             }
         };
     }
-    program!(byte, AtomicU8, 200);
-    program!(word, AtomicU32, u32::MAX);
-    program!(none, AtomicUsize, 0);
-    program!(long, AtomicUsize, std::hint::black_box(usize::MAX - 7));
+    program!(byte, AtomicU8, 200, 1);
+    program!(word, AtomicU32, u32::MAX, 1);
+    program!(none, AtomicUsize, 0, 1);
+    program!(long, AtomicUsize, std::hint::black_box(usize::MAX - 7), 1);
+    program!(equal, AtomicU32, 7, 7);
+    program!(equal_byte, AtomicU8, 0, 0);
     fn flag() {
         let flag = AtomicBool::new(false);
         if flag.compare_exchange_weak(false, true, Acquire, Relaxed).is_err() {
             panic!("seen");
         }
     }
-    for program in [byte, word, none, long, flag] {
-        assert!(runner("none").run_native(program).passed());
-        let screen = screen(&runner("weak").run_native(program));
-        // Without "fails", after which a line may be broken.
-        assert!(screen.contains("  seen") && screen.contains("spuriously"), "{screen}");
+    for (memory, program) in ["sc", "c11"].into_iter().flat_map(|memory| {
+        [byte, word, none, long, equal, equal_byte, flag].map(|program| (memory, program as fn()))
+    }) {
+        assert!(runner("none").memory(memory).run_native(program).passed());
+        for weak in [runner("weak"), runner("weak").strategy("exhaustive")] {
+            let screen = screen(&weak.memory(memory).run_native(program));
+            // Without "fails", after which a line may be broken.
+            assert!(screen.contains("  seen") && screen.contains("spuriously"), "{screen}");
+        }
     }
 }
 

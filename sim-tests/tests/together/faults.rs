@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sim::Ordering::SeqCst;
+use sim::Ordering::{AcqRel, Relaxed, SeqCst};
 use sim::check::models::{Counter, CounterOp, CounterRet};
 use sim::report::{Report, Style, text};
 use sim::run::{Failure, Outcome, Run};
@@ -253,22 +253,26 @@ fn a_loop_of_exchanges_is_lock_free_and_not_wait_free() {
     assert!(matches!(failure(&found).1, Failure::Starved { .. }), "{}", screen(&found));
 }
 
+/// The new value may be the expected value.
 #[cfg_attr(feature = "sim", test)]
 fn a_weak_exchange_fails_without_a_reason() {
-    let body = |weak: bool| {
+    let body = |weak: bool, new: u32| {
         async move || {
             let word = Atomic::new(0);
             let set = match weak {
-                true => word.compare_exchange_weak(0, 1, SeqCst, SeqCst).await,
-                false => word.compare_exchange(0, 1, SeqCst, SeqCst).await,
+                true => word.compare_exchange_weak(0, new, AcqRel, Relaxed).await,
+                false => word.compare_exchange(0, new, AcqRel, Relaxed).await,
             };
             assert_eq!(set, Ok(0), "set by another task");
         }
     };
-    let found = search().chances("weak").run(body(true));
-    assert!(matches!(failure(&found).1, Failure::Panic { .. }));
-    proves(&search().chances("weak").run(body(false)));
-    proves(&search().run(body(true)));
+    for (memory, new) in [("sc", 1), ("sc", 0), ("c11", 1), ("c11", 0)] {
+        let search = || search().memory(memory);
+        let found = search().chances("weak").run(body(true, new));
+        assert!(matches!(failure(&found).1, Failure::Panic { .. }), "{memory}, {new}");
+        proves(&search().chances("weak").run(body(false, new)));
+        proves(&search().run(body(true, new)));
+    }
 }
 
 #[cfg_attr(feature = "sim", test)]

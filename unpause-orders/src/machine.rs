@@ -250,11 +250,17 @@ impl Orders {
         }
     }
 
-    /// Returns the clock of all past events.
-    pub(crate) fn everything(&self) -> Clock {
-        let mut clock = Clock::default();
-        self.threads.iter().for_each(|thread| clock.join(&thread.clock));
-        clock
+    /// Returns the clock of all past events. Each thread that has begun gets another event, which publishes its clock:
+    /// the order of the last event in S depends on such an event (see `strongly_before` of `seqcst.rs`).
+    pub(crate) fn everything(&mut self) -> Clock {
+        let mut everything = Clock::default();
+        for (thread, Known { clock, .. }) in self.threads.iter_mut().enumerate() {
+            if !clock.is_empty() {
+                clock.tick(thread);
+                everything.join(clock);
+            }
+        }
+        everything
     }
 
     /// Executes a fence of a thread.

@@ -239,7 +239,9 @@ impl Orders {
     /// Records that a thread reuses the stack of an ended thread. C++20 does not order the two.
     pub fn reused(&mut self, thread: usize, other: usize) {
         self.known(thread.max(other));
-        let ended = self.threads[other].clock.clone();
+        let clock = &mut self.threads[other].clock;
+        clock.tick(other);
+        let ended = clock.clone();
         self.acquire(thread, &ended, Some(Uncertain::Stack));
         self.threads[thread].clock.join(&ended);
     }

@@ -228,7 +228,7 @@ impl ExactS {
 
     /// Returns the nodes that strongly happen before the next event of a thread with this clock: of each thread, the
     /// last node. A node of another thread is included if a later event of its thread happens before an earlier event
-    /// of this thread.
+    /// of this thread. If the node is itself the last event that happens before, C++20 orders it only by coherence.
     pub(crate) fn strongly_before(&self, thread: usize, clock: &Clock) -> Nodes {
         let mut nodes = Nodes::default();
         for (other, OfThread { all, .. }) in self.threads.iter().enumerate() {

@@ -381,3 +381,30 @@ fn runs_without_older_stores_are_sequentially_consistent() {
         assert_eq!(newest, outcomes(&strong).by_cpp20, "{program:?}");
     }
 }
+
+/// A value that is not recorded orders its reader strongly after all earlier events. The first thread stores x in S, and
+/// then w by an operation that is not recorded. The second thread acquires w, and reads z in S before the store of the
+/// third thread. So the third thread cannot miss the store of x.
+#[test]
+fn values_that_are_not_recorded_add_no_outcome() {
+    let (store_x, read_x) = (Act::Store(0, 1, SEQ_CST), Act::Load(0, SEQ_CST));
+    let (store_w, read_w) = (Act::Store(1, 1, 3), Act::Load(1, 2));
+    let (store_z, read_z) = (Act::Store(2, 1, SEQ_CST), Act::Load(2, SEQ_CST));
+    for (is_recorded, acquires) in [(true, true), (false, true), (false, false)] {
+        let mut orders = Orders::default();
+        orders.reset(unfair(true, OrderS::Exact));
+        [read_x, read_w, read_z].iter().for_each(|read| _ = orders.perform(0, read, 0, 0));
+        (1..4).for_each(|thread| orders.spawned(0, thread));
+        orders.perform(1, &store_x, 0, 0);
+        if is_recorded {
+            orders.perform(1, &store_w, 0, 0);
+        }
+        if acquires {
+            orders.perform(2, &read_w, 1, 0);
+        }
+        orders.perform(2, &read_z, 0, 0);
+        orders.perform(3, &store_z, 0, 0);
+        let candidates = if acquires { 1 } else { 2 };
+        assert_eq!(orders.candidates(3, &read_x, 1), candidates, "{is_recorded}, {acquires}");
+    }
+}

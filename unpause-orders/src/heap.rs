@@ -105,8 +105,7 @@ impl Orders {
         }
         self.known(thread);
         if let Some(clock) = self.freed.get_mut(&address).map(std::mem::take) {
-            self.acquire(thread, &clock, Some(Uncertain::Memory));
-            self.threads[thread].clock.join(&clock);
+            self.acquire(thread, &clock, Uncertain::Memory);
             self.freed.insert(address, clock);
         }
     }

@@ -30,7 +30,7 @@
 use crate::by_number::ByNumber;
 use crate::clock::Clock;
 use crate::fences::Fences;
-use crate::manner::{Manner, Sure};
+use crate::manner::{Counted, Manner};
 use crate::operation::{Done, Operation, SEQ_CST, acquires, releases};
 use crate::rules::{OrderS, Rule, Rules};
 use crate::seqcst::{Access, ExactS, Nodes};
@@ -53,8 +53,8 @@ pub(crate) struct Known {
     is_strong: bool,
     /// See [`Orders::wait_for`].
     pub(crate) awaited: Option<(usize, u32)>,
-    /// The part that only searches of plain threads use.
-    pub(crate) sure: Sure,
+    /// The events that count, in a search of plain threads.
+    pub(crate) counted: Counted,
 }
 
 /// The places last offered to an operation.
@@ -138,8 +138,8 @@ impl Orders {
     pub fn reset(&mut self, rules: Rules) {
         self.rules = rules;
         for thread in &mut self.threads {
-            let Known { clock, pending, released, is_strong, awaited, sure } = thread;
-            sure.clear();
+            let Known { clock, pending, released, is_strong, awaited, counted } = thread;
+            counted.clear();
             [clock, pending, released].into_iter().for_each(Clock::clear);
             (*is_strong, *awaited) = (false, None);
         }
@@ -214,7 +214,6 @@ impl Orders {
 
     /// Records that a thread has waited for the end of another thread.
     pub fn joined(&mut self, thread: usize, other: usize) {
-        self.acquire_end(thread, other);
         let clock = &mut self.known(other).clock;
         clock.tick(other);
         let clock = clock.clone();
@@ -236,8 +235,7 @@ impl Orders {
     pub fn receive(&mut self, thread: usize, key: usize) {
         self.known(thread);
         if let Some(published) = self.published.get_mut(&key).map(std::mem::take) {
-            self.acquire(thread, &published, Some(Uncertain::Call));
-            self.threads[thread].clock.join(&published);
+            self.acquire(thread, &published, Uncertain::Call);
             self.published.insert(key, published);
         }
     }
@@ -267,12 +265,6 @@ impl Orders {
     pub fn fence(&mut self, thread: usize, order: u8) {
         self.step += 1;
         self.known(thread);
-        if acquires(order) {
-            self.acquire_pending(thread);
-        }
-        if releases(order) {
-            self.confirm(thread);
-        }
         let is_exact = self.exact.is_on && order == SEQ_CST;
         let strongly = match is_exact {
             true => self.exact.strongly_before(thread, &self.threads[thread].clock),
@@ -284,8 +276,11 @@ impl Orders {
             clock.join(pending);
         }
         let tick = clock.tick(thread);
+        if releases(order) {
+            self.confirm(thread);
+        }
         if order == SEQ_CST && self.rules.is_search {
-            self.threads[thread].sure.count(tick);
+            self.threads[thread].counted.add(tick);
         }
         if order == SEQ_CST && self.is_weak() {
             self.s += 1;
@@ -416,9 +411,9 @@ impl Orders {
             _ => self.places(thread, operation, &self.words[at]).0[nth].into(),
         };
         self.step += 1;
-        let counts = self.take_manner(thread, operation, (at, place));
+        let taken = self.take_manner(thread, operation, (at, place));
         let Orders { threads, words, spare, s, step, rules, exact, lacks_choices, .. } = self;
-        let Known { clock, pending, released, is_strong, sure, .. } = &mut threads[thread];
+        let Known { clock, pending, released, is_strong, counted, .. } = &mut threads[thread];
         let word = &mut words[at];
         let in_memory = place == word.newest();
         let store = &mut word.stores[place];
@@ -433,11 +428,12 @@ impl Orders {
             false => Nodes::default(),
         };
         if reads {
-            (if acquires(order) { &mut *clock } else { pending }).join(&store.message);
+            let acquiring = if acquires(order) { &mut *clock } else { pending };
+            acquiring.join_by(&store.message, taken.edge);
         }
         let tick = clock.tick(thread);
-        if counts {
-            sure.count(tick);
+        if taken.counts {
+            counted.add(tick);
         }
         if reads {
             store.seen_by(thread, tick);
@@ -479,6 +475,9 @@ impl Orders {
         }
         if is_exact {
             self.restart_if_full();
+        }
+        if taken.confirms {
+            self.confirm(thread);
         }
         Done { old, new: written.unwrap_or(old), in_memory }
     }

@@ -7,13 +7,15 @@
 //!
 //! # Uncertain edges
 //!
-//! An edge is *uncertain* if another order of the program may not have it: see [`Uncertain`]. A thread that has acquired a clock by an
-//! uncertain edge also has a *sure* clock, which omits the edge. Edges that the search does try may later contain the
-//! same events. If they do before the next event of the thread that counts, the uncertain edge made no difference.
+//! An edge is *uncertain* if another order of the program may not have it: see [`Uncertain`]. A clock has a sure part,
+//! which omits these edges: see `clock.rs`. Edges that the search does try may later contain the same events. If they
+//! do before the next event of the thread that counts, the uncertain edge made no difference for events that count. An
+//! operation in passing does not count. Its store may still be visible by uncertain edges only, so an operation on its
+//! word requires that the thread knows the newest store without these edges.
 
 use crate::clock::Clock;
-use crate::machine::{Known, Orders};
-use crate::operation::{Operation, SEQ_CST, acquires, releases};
+use crate::machine::{KEPT, Known, Orders};
+use crate::operation::{Operation, SEQ_CST, releases};
 use crate::uncertain::Uncertain;
 use crate::word::Word;
 
@@ -44,37 +46,40 @@ impl Manner {
     }
 }
 
-/// The part of a thread's state that only searches use.
+/// The events of a thread that count, in a search.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Sure {
-    /// The clock without uncertain edges, if the thread has one.
-    clock: Clock,
-    /// `true` if the thread has an uncertain edge.
-    is_used: bool,
-    /// `true` if the clock for acquire fences contains uncertain edges.
-    is_pending: bool,
-    /// The ticks of the events that count, in ascending order.
-    counted: Vec<u32>,
+pub(crate) struct Counted {
+    /// The ticks of the events, in ascending order.
+    ticks: Vec<u32>,
 }
 
-impl Sure {
+impl Counted {
     /// Resets the state for the next run, and keeps allocations.
     pub(crate) fn clear(&mut self) {
-        self.clock.clear();
-        self.counted.clear();
-        (self.is_used, self.is_pending) = (false, false);
+        self.ticks.clear();
     }
 
     /// Records the tick of an event that counts.
-    pub(crate) fn count(&mut self, tick: u32) {
-        self.counted.push(tick);
+    pub(crate) fn add(&mut self, tick: u32) {
+        self.ticks.push(tick);
     }
 
     /// Returns `true` if an event that counts has a tick after `from`, and at most `until`.
-    fn counts_within(&self, from: u32, until: u32) -> bool {
-        let next = self.counted.partition_point(|tick| *tick <= from);
-        self.counted.get(next).is_some_and(|tick| *tick <= until)
+    fn is_within(&self, from: u32, until: u32) -> bool {
+        let next = self.ticks.partition_point(|tick| *tick <= from);
+        self.ticks.get(next).is_some_and(|tick| *tick <= until)
     }
+}
+
+/// The consequences of the manner of an operation, in a search.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Taken {
+    /// `true` if choices of stores depend on the operation.
+    pub(crate) counts: bool,
+    /// `true` if the operation publishes the clock of its thread, so that the clock must be sure by then.
+    pub(crate) confirms: bool,
+    /// The kind of the edge by which the operation acquires, if the edge is uncertain.
+    pub(crate) edge: Option<Uncertain>,
 }
 
 impl Orders {
@@ -109,56 +114,47 @@ impl Orders {
     }
 
     /// Takes the manner of an operation that is about to access a store of a word. In a search, records the outcomes
-    /// that are missed. Returns `true` if choices of stores depend on the operation.
+    /// that are missed.
     pub(crate) fn take_manner(
         &mut self,
         thread: usize,
         operation: &impl Operation,
         (word, place): (usize, usize),
-    ) -> bool {
+    ) -> Taken {
         let manner = std::mem::take(&mut self.manner);
         if !self.rules.is_search {
-            return false;
+            return Taken::default();
         }
         let is_newest = matches!(manner, Manner::InPassing | Manner::InTurn);
         let is_weaker = [false, true].map(|writes| operation.order_if(writes)) != [SEQ_CST; 2];
         if is_newest && (self.chooses || is_weaker) {
-            let (_, number, is_limited) = self.places(thread, operation, &self.words[word]);
+            let (_, number, is_limited) = self.places_surely(thread, operation, word);
             let is_missed = number > 1 || is_limited;
             self.lacks_choices |= is_missed;
             self.has_missed |= is_missed && is_weaker;
         }
-        if matches!(manner, Manner::InTurn | Manner::Chosen) {
+        let writes = operation.written_over(self.words[word].stores[place].value).is_some();
+        let (order, is_step) = (operation.order_if(writes), manner != Manner::InPassing);
+        if matches!(manner, Manner::InTurn | Manner::Chosen) || order == SEQ_CST {
             self.confirm(thread);
         }
         let Word { stores, is_passed, .. } = &mut self.words[word];
-        let writes = operation.written_over(stores[place].value).is_some();
-        let (order, is_step) = (operation.order_if(writes), manner != Manner::InPassing);
         let edge = match manner {
             Manner::InPassing => Some(Uncertain::InPassing),
             _ if *is_passed => Some(Uncertain::Passed),
             Manner::OfSharedLock => Some(Uncertain::SharedLock),
             _ => None,
         };
-        let is_known = stores[stores.len() - 1].is_known(&self.threads[thread].clock);
+        // A store that is read in passing is known to every thread that knows of the read.
+        let makes_known = || !writes && !stores[place].is_known(&self.threads[thread].clock);
+        let counts = manner.counts() || manner == Manner::InPassing && makes_known();
+        let is_known = stores[stores.len() - 1].is_known_surely(&self.threads[thread].clock);
         // The only store of a word may be a value that is not recorded, which seems to be known to all threads.
-        let is_missed = is_step && *is_passed && (!is_known || stores.len() == 1);
+        let is_unknown = !is_known || is_step && stores.len() == 1;
+        let is_missed = *is_passed && (is_step || !writes) && is_unknown;
         *is_passed |= writes && !is_step;
-        if operation.reads() {
-            let message = std::mem::take(&mut stores[place].message);
-            if acquires(order) {
-                self.acquire(thread, &message, edge);
-            } else if edge.is_some() {
-                let adds = self.is_more(thread, &message, &self.threads[thread].clock);
-                self.threads[thread].sure.is_pending |= adds;
-            }
-            self.words[word].stores[place].message = message;
-        }
-        if is_step && writes && releases(order) {
-            self.confirm(thread);
-        }
         self.lacks_choices |= is_missed;
-        manner.counts()
+        Taken { counts, confirms: is_step && writes && releases(order), edge }
     }
 
     /// Records that a weak compare-exchange tries no spurious failure, because it fails on the newest store anyway.
@@ -175,7 +171,7 @@ impl Orders {
         }
         self.known(thread);
         let word = self.word(failure, memory);
-        let (places, number, is_limited) = self.places(thread, failure, &self.words[word]);
+        let (places, number, is_limited) = self.places_surely(thread, failure, word);
         let stores = &self.words[word].stores;
         let mut older = places[1..number].iter().map(|place| &stores[usize::from(*place)]);
         let is_missed = is_limited || older.any(|store| store.value == expected);
@@ -190,78 +186,43 @@ impl Orders {
         self.clock(thread)
     }
 
-    /// Returns `true` if the first clock contains an event that counts, of another thread than `thread`, and the second
-    /// clock does not.
-    fn is_more(&self, thread: usize, clock: &Clock, than: &Clock) -> bool {
-        let is_more = |(other, known): (usize, &Known)| {
-            other != thread && known.sure.counts_within(than.get(other), clock.get(other))
-        };
-        self.threads.iter().enumerate().any(is_more)
-    }
-
-    /// Checks if the sure clock of a thread now contains all events that count. If it does not, outcomes may be missed.
+    /// Checks if the sure part of a thread's clock contains all events that count. If it does not, outcomes may be
+    /// missed.
     pub(crate) fn confirm(&mut self, thread: usize) {
-        let Known { sure, clock, .. } = &self.threads[thread];
-        if sure.is_used {
-            let is_missed = self.is_more(thread, clock, &sure.clock);
-            self.lacks_choices |= is_missed;
-            self.threads[thread].sure.is_used = false;
+        let clock = &self.threads[thread].clock;
+        if !clock.is_sure() {
+            let is_more = |(other, known): (usize, &Known)| {
+                let (from, until) = (clock.get_surely(other), clock.get(other));
+                other != thread && known.counted.is_within(from, until)
+            };
+            self.lacks_choices |= self.threads.iter().enumerate().any(is_more);
         }
     }
 
-    /// Records that a thread is about to acquire a clock, in a search. `edge` is the kind of the edge if it is uncertain.
-    pub(crate) fn acquire(&mut self, thread: usize, acquired: &Clock, edge: Option<Uncertain>) {
-        if !self.rules.is_search {
-            return;
-        }
-        let Known { clock, sure, .. } = &self.threads[thread];
-        if sure.is_used {
-            if edge.is_none() {
-                self.threads[thread].sure.clock.join(acquired);
-            }
-        } else if edge.is_some() && self.is_more(thread, acquired, clock) {
-            let Known { clock, sure, .. } = &mut self.threads[thread];
-            sure.clock.set(clock);
-            sure.is_used = true;
-        }
+    /// Makes a thread acquire a clock by an edge that is uncertain in a search.
+    pub(crate) fn acquire(&mut self, thread: usize, acquired: &Clock, edge: Uncertain) {
+        let is_search = self.rules.is_search;
+        self.known(thread).clock.join_by(acquired, is_search.then_some(edge));
     }
 
-    /// Records that a thread is about to acquire its pending clock by a fence.
-    pub(crate) fn acquire_pending(&mut self, thread: usize) {
-        if self.rules.is_search {
-            let pending = std::mem::take(&mut self.known(thread).pending);
-            let edge = self.threads[thread].sure.is_pending.then_some(Uncertain::InPassing);
-            self.acquire(thread, &pending, edge);
-            self.threads[thread].pending = pending;
-        }
+    /// Returns the [places](Self::places) of an operation if its thread did not have the uncertain edges.
+    fn places_surely(
+        &mut self,
+        thread: usize,
+        operation: &impl Operation,
+        word: usize,
+    ) -> ([u8; KEPT], usize, bool) {
+        self.threads[thread].clock.exchange_sure();
+        let places = self.places(thread, operation, &self.words[word]);
+        self.threads[thread].clock.exchange_sure();
+        places
     }
 
     /// Records that a thread reuses the stack of an ended thread. C++20 does not order the two.
     pub fn reused(&mut self, thread: usize, other: usize) {
-        self.known(thread.max(other));
-        let clock = &mut self.threads[other].clock;
+        let clock = &mut self.known(other).clock;
         clock.tick(other);
         let ended = clock.clone();
-        self.acquire(thread, &ended, Some(Uncertain::Stack));
-        self.threads[thread].clock.join(&ended);
-    }
-
-    /// Records that a thread is about to acquire the clock of an ended thread.
-    pub(crate) fn acquire_end(&mut self, thread: usize, other: usize) {
-        self.known(thread.max(other));
-        if !self.rules.is_search {
-            return;
-        }
-        let Known { clock, sure, .. } = &self.threads[other];
-        // The ended thread has an uncertain edge of its own.
-        let (clock, edge) = (clock.clone(), sure.is_used.then_some(Uncertain::InPassing));
-        let own = sure.clock.clone();
-        self.acquire(thread, &clock, edge);
-        if edge.is_some() && self.threads[thread].sure.is_used {
-            let tick = clock.get(other);
-            let sure = &mut self.threads[thread].sure.clock;
-            sure.join(&own);
-            sure.raise(other, tick);
-        }
+        self.acquire(thread, &ended, Uncertain::Stack);
     }
 }

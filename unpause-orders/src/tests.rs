@@ -183,8 +183,7 @@ impl Count {
 }
 
 /// Returns the sizes of the usual sample and of the sample on request.
-fn sample<T>(usual: T, long: T) -> T {
-    // The only tests that have a large sample here.
+pub(crate) fn sample<T>(usual: T, long: T) -> T {
     let is_long = std::env::var_os("UNPAUSE_LONG").is_some_and(|value| value != "0");
     if is_long { long } else { usual }
 }
@@ -382,9 +381,9 @@ fn runs_without_older_stores_are_sequentially_consistent() {
     }
 }
 
-/// A value that is not recorded orders its reader strongly after all earlier events. The first thread stores x in S, and
-/// then w by an operation that is not recorded. The second thread acquires w, and reads z in S before the store of the
-/// third thread. So the third thread cannot miss the store of x.
+/// A value that is not recorded orders its reader strongly after all earlier events. The first thread stores x in S,
+/// and then w by an operation that is not recorded. The second thread acquires w, and reads z in S before the store of
+/// the third thread. So the third thread cannot miss the store of x.
 #[test]
 fn values_that_are_not_recorded_add_no_outcome() {
     let (store_x, read_x) = (Act::Store(0, 1, SEQ_CST), Act::Load(0, SEQ_CST));

@@ -34,3 +34,247 @@ kinds! {
     /// A thread acquires a lock that several threads may hold. The search tries one order of their calls.
     SharedLock,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Uncertain;
+    use crate::litmus::{ACQ, ACQ_REL, Act, REL, RLX, Random};
+    use crate::tests::sample;
+    use crate::{Manner, Operation, OrderS, Orders, Rules, SEQ_CST};
+
+    // The words of the programs: one that is read at the end, a lock, a count, and a lock for several threads.
+    const READ: usize = 0;
+    const LOCK: usize = 1;
+    const COUNT: usize = 2;
+    const SHARED: usize = 3;
+    const THREADS: usize = 3;
+    /// An object of calls, and the address of freed memory.
+    const OBJECT: usize = 8;
+
+    /// A run of a search, and the values in memory.
+    struct Run {
+        orders: Orders,
+        memory: [u64; 4],
+    }
+
+    impl Run {
+        fn new(s: OrderS) -> Run {
+            let mut run = Run { orders: Orders::default(), memory: [0; 4] };
+            run.orders.reset(Rules { left_out: None, ..Rules::weak(s).in_search() });
+            // The first values are known to all threads, but are no stores in passing.
+            (0..4).for_each(|word| run.act(0, Manner::InTurn, Act::Add(word, 1, RLX), 0));
+            (1..=THREADS).for_each(|thread| run.orders.spawned(0, thread));
+            run.orders.chooses = true;
+            run
+        }
+
+        /// Returns the indices of the stores that an operation may choose.
+        fn places(&mut self, thread: usize, act: &Act) -> Vec<u8> {
+            let Some(word) = act.word() else { return vec![0] };
+            let at = self.orders.word(act, self.memory[word]);
+            let (places, number, _) = self.orders.places(thread, act, &self.orders.words[at]);
+            places[..number].to_vec()
+        }
+
+        /// Returns `true` if an operation in passing has written the word of an operation.
+        fn is_passed(&self, act: &Act) -> bool {
+            let at = self.orders.by_address.get(&act.address());
+            at.is_some_and(|at| self.orders.words[*at as usize].is_passed)
+        }
+
+        fn act(&mut self, thread: usize, manner: Manner, act: Act, nth: usize) {
+            let memory = act.word().map_or(0, |word| self.memory[word]);
+            self.orders.set_manner(manner);
+            let done = self.orders.perform(thread, &act, memory, nth);
+            if let (Some(word), true) = (act.word(), done.in_memory) {
+                self.memory[word] = done.new;
+            }
+        }
+
+        /// Like [`act`](Self::act), but without the edge of an acquire.
+        fn act_without_edge(&mut self, thread: usize, manner: Manner, act: Act, nth: usize) {
+            let Some(word) = act.word() else { return self.act(thread, manner, act, nth) };
+            let at = self.orders.word(&act, self.memory[word]);
+            let place = usize::from(self.places(thread, &act)[nth]);
+            let stores = self.orders.words[at].stores.len();
+            let message = std::mem::take(&mut self.orders.words[at].stores[place].message);
+            self.act(thread, manner, act, nth);
+            let word = &mut self.orders.words[at].stores;
+            if word.len() > stores && act.reads() {
+                word[place + 1].message.join(&message);
+            }
+            word[place].message = message;
+        }
+
+        /// Performs the first half of an edge of this kind in one thread.
+        fn leave(&mut self, kind: Uncertain, thread: usize) {
+            match kind {
+                Uncertain::Call => self.orders.publish(thread, OBJECT),
+                Uncertain::Memory => self.orders.freed(thread, OBJECT),
+                Uncertain::Stack => {}
+                Uncertain::InPassing | Uncertain::Passed => {
+                    self.act(thread, Manner::InPassing, Act::Add(COUNT, 1, REL), 0);
+                }
+                Uncertain::SharedLock => {
+                    self.act(thread, Manner::OfSharedLock, Act::Add(SHARED, 1, ACQ_REL), 0);
+                }
+            }
+        }
+
+        /// Performs the second half in another thread.
+        fn enter(&mut self, kind: Uncertain, (thread, from): (usize, usize)) {
+            match kind {
+                Uncertain::Call => self.orders.receive(thread, OBJECT),
+                Uncertain::Memory => self.orders.allocated(thread, OBJECT, 8),
+                Uncertain::Stack => self.orders.reused(thread, from),
+                Uncertain::InPassing => {
+                    self.act(thread, Manner::InPassing, Act::Add(COUNT, 1, ACQ), 0);
+                }
+                Uncertain::Passed => self.act(thread, Manner::OfWait, Act::Load(COUNT, ACQ), 0),
+                Uncertain::SharedLock => {
+                    self.act(thread, Manner::OfSharedLock, Act::Add(SHARED, 1, ACQ_REL), 0);
+                }
+            }
+        }
+    }
+
+    /// A thread changes a word, and another thread reads it after an edge of this kind. If `locks`, a lock orders them,
+    /// too. Returns `true` if the run may have missed an outcome.
+    fn misses(kind: Uncertain, (manner, reads): (Manner, Manner), locks: bool) -> bool {
+        let mut run = Run::new(OrderS::ExactWithMoves);
+        run.act(1, manner, Act::Add(READ, 1, RLX), 0);
+        run.leave(kind, 1);
+        if locks {
+            run.act(1, Manner::InTurn, Act::Add(LOCK, 1, REL), 0);
+            run.act(2, Manner::OfLock, Act::Add(LOCK, 1, ACQ), 0);
+        }
+        run.enter(kind, (2, 1));
+        run.act(2, reads, Act::Load(READ, RLX), 0);
+        run.orders.has_missed()
+    }
+
+    #[test]
+    fn an_order_by_an_uncertain_edge_only_is_no_proof() {
+        use Manner::{Chosen, InPassing, InTurn};
+        let manners = [InPassing, InTurn, Chosen];
+        let pairs = manners.into_iter().flat_map(|changes| manners.map(|reads| (changes, reads)));
+        for (kind, manners) in
+            pairs.flat_map(|pair| Uncertain::ALL.iter().map(move |kind| (*kind, pair)))
+        {
+            assert!(misses(kind, manners, false), "{kind:?}, {manners:?}");
+            assert!(!misses(kind, manners, true), "{kind:?}, {manners:?}");
+        }
+    }
+
+    /// A step of a random program.
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        Act(Manner, Act),
+        Leave(Uncertain),
+        Enter(Uncertain, usize),
+        Join(usize),
+    }
+
+    fn one_of<T: Copy>(random: &mut Random, values: &[T]) -> T {
+        values[random.below(values.len())]
+    }
+
+    /// Returns a step of a thread. The lists contain the likely values several times.
+    fn step(random: &mut Random, others: &[usize]) -> Step {
+        use Manner::{Chosen, InPassing, InTurn, OfLock, OfSharedLock, OfWait};
+        let other = one_of(random, others);
+        let order = one_of(random, &[RLX, RLX, ACQ, REL, ACQ_REL, SEQ_CST]);
+        let value = 1 + random.below(3) as u64;
+        let kinds = [Uncertain::Call, Uncertain::Memory, Uncertain::Stack];
+        let word = one_of(random, &[READ, READ, COUNT]);
+        match random.below(20) {
+            0..4 => Step::Act(one_of(random, &[Chosen, InTurn, Chosen]), Act::Load(word, order)),
+            4..6 => Step::Act(Chosen, Act::Store(READ, value, order)),
+            6 => Step::Act(Chosen, Act::CompareExchange(READ, value, 0, order, RLX)),
+            7..9 => Step::Act(Chosen, Act::Add(word, value, order)),
+            9 => Step::Act(InPassing, Act::Load(word, order)),
+            10..12 => Step::Act(InPassing, Act::Add(COUNT, value, order)),
+            12 => Step::Act(OfLock, Act::Add(LOCK, value, ACQ)),
+            13 => Step::Act(InTurn, Act::Add(LOCK, value, REL)),
+            14 => Step::Act(OfSharedLock, Act::Add(SHARED, value, ACQ_REL)),
+            15 => Step::Act(OfWait, Act::Load(LOCK, ACQ)),
+            16 => Step::Act(InPassing, Act::Fence(order.max(ACQ))),
+            17 => Step::Leave(one_of(random, &kinds)),
+            18 => Step::Enter(one_of(random, &kinds), other),
+            _ => Step::Join(other),
+        }
+    }
+
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    struct Sum {
+        /// Runs in which an uncertain edge has hidden a store from an operation.
+        hidden: usize,
+        /// Other runs that may have missed an outcome.
+        others: usize,
+        /// Runs that have missed nothing.
+        complete: usize,
+    }
+
+    /// Performs random steps, and the same steps without uncertain edges. If an operation may then choose more stores,
+    /// the run must say that it may have missed an outcome.
+    #[test]
+    fn stores_that_uncertain_edges_hide_are_no_proof() {
+        let (programs, expected) = sample(
+            (20_000, Sum { hidden: 314, others: 12_961, complete: 6_725 }),
+            (1_000_000, Sum { hidden: 14_908, others: 649_676, complete: 335_416 }),
+        );
+        let (mut random, mut sum) = (Random(7), Sum::default());
+        for program in 0..programs {
+            let s = one_of(&mut random, &[OrderS::Execution, OrderS::ExactWithMoves]);
+            let (mut run, mut without) = (Run::new(s), Run::new(s));
+            let (mut alive, mut steps, mut hides) = (vec![1, 2, 3], Vec::new(), false);
+            for _ in 0..14 {
+                let thread = one_of(&mut random, &alive);
+                let others: Vec<_> = (1..=THREADS).filter(|other| *other != thread).collect();
+                let step = step(&mut random, &others);
+                steps.push((thread, step));
+                match step {
+                    Step::Act(manner, act) => {
+                        let (places, all) =
+                            (run.places(thread, &act), without.places(thread, &act));
+                        assert!(places.iter().all(|place| all.contains(place)), "{steps:?}");
+                        let chooses =
+                            matches!(manner, Manner::Chosen | Manner::InTurn | Manner::InPassing);
+                        hides = chooses && places != all;
+                        let nth =
+                            if manner == Manner::Chosen { random.below(places.len()) } else { 0 };
+                        let is_uncertain = run.is_passed(&act)
+                            || matches!(manner, Manner::InPassing | Manner::OfSharedLock);
+                        run.act(thread, manner, act, nth);
+                        let nth = all.iter().position(|place| *place == places[nth]).unwrap();
+                        match is_uncertain {
+                            true => without.act_without_edge(thread, manner, act, nth),
+                            false => without.act(thread, manner, act, nth),
+                        }
+                    }
+                    Step::Leave(kind) => {
+                        run.leave(kind, thread);
+                        without.leave(kind, thread);
+                    }
+                    Step::Enter(kind, from) => run.enter(kind, (thread, from)),
+                    Step::Join(other) if alive.len() > 2 => {
+                        alive.retain(|one| *one != other);
+                        run.orders.joined(thread, other);
+                        without.orders.joined(thread, other);
+                    }
+                    Step::Join(_) => {}
+                }
+                assert!(!hides || run.orders.has_missed(), "{program}: {steps:?}");
+                if run.orders.has_missed() {
+                    break;
+                }
+            }
+            match (hides, run.orders.has_missed()) {
+                (true, _) => sum.hidden += 1,
+                (_, true) => sum.others += 1,
+                _ => sum.complete += 1,
+            }
+        }
+        assert_eq!(sum, expected);
+    }
+}

@@ -62,8 +62,19 @@ impl Store {
     /// then no longer read an earlier store.
     #[inline]
     pub(crate) fn is_known(&self, clock: &Clock) -> bool {
-        let is_before = |reader: &Reader| reader.first <= clock.get(reader.thread.into());
-        self.tick <= clock.get(self.thread.into()) || self.readers.iter().any(is_before)
+        self.is_within(|thread| clock.get(thread))
+    }
+
+    /// Returns `true` if the store is [known](Self::is_known) without uncertain edges.
+    pub(crate) fn is_known_surely(&self, clock: &Clock) -> bool {
+        self.is_within(|thread| clock.get_surely(thread))
+    }
+
+    /// Returns `true` if the store, or a load of it, is among the first `events` of its thread.
+    #[inline]
+    fn is_within(&self, events: impl Fn(usize) -> u32) -> bool {
+        let is_before = |reader: &Reader| reader.first <= events(reader.thread.into());
+        self.tick <= events(self.thread.into()) || self.readers.iter().any(is_before)
     }
 
     /// Returns the number of times that a thread has read this store.

@@ -123,7 +123,7 @@ fn a_search_finds_all_outcomes_of_random_programs() {
     }
 }
 
-fn proof(program: Program) -> (bool, OrdersTaken, Report) {
+fn proof(program: impl Fn() + Send + Sync + Clone + 'static) -> (bool, OrdersTaken, Report) {
     let report = search("c11").run_native(program);
     assert!(report.passed(), "{}", screen(&report));
     let searched = report.searched.as_ref().expect("a search");
@@ -131,8 +131,8 @@ fn proof(program: Program) -> (bool, OrdersTaken, Report) {
 }
 
 /// Asserts that a search proves the program, also if a proof is required.
-fn proves(name: &str, program: Program) {
-    let (is_proof, orders, report) = proof(program);
+pub(super) fn proves(name: &str, program: impl Fn() + Send + Sync + Clone + 'static) {
+    let (is_proof, orders, report) = proof(program.clone());
     let shown = screen(&report);
     assert!(is_proof && orders == OrdersTaken::AsInC11, "{name}: {shown}");
     assert!(shown.contains("memory orders act as in C11"), "{name}: {shown}");
@@ -140,8 +140,8 @@ fn proves(name: &str, program: Program) {
 }
 
 /// Asserts that a search finds no failure of the program, but is no proof because of memory orders.
-fn does_not_prove(name: &str, program: Program) {
-    let (is_proof, orders, report) = proof(program);
+pub(super) fn does_not_prove(name: &str, program: impl Fn() + Send + Sync + Clone + 'static) {
+    let (is_proof, orders, report) = proof(program.clone());
     let shown = screen(&report);
     assert!(!is_proof && orders == OrdersTaken::InPart, "{name}: {shown}");
     assert!(shown.contains("NOT A PROOF"), "{name}: {shown}");

@@ -13,6 +13,7 @@ mod repeat;
 mod rules;
 mod screens;
 mod textbook;
+mod uncertain;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -264,8 +264,8 @@ fn a_weak_exchange_needs_a_loop() {
     assert!(report.passed(), "a strong exchange does not fail so");
 }
 
-/// Weak exchanges of several sizes, and with values that the compiled code compares in different ways. The new value may
-/// be the expected value.
+/// Weak exchanges of several sizes, and with values that the compiled code compares in different ways. The new value
+/// may be the expected value.
 #[test]
 fn weak_exchanges_of_several_sizes_fail_and_see_the_value() {
     /// A test that fails if the exchange fails.

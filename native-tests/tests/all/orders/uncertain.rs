@@ -1,7 +1,7 @@
 //! Orders that are uncertain in a search with the memory `c11`: C++20 does not demand them, or the search does not vary
 //! them. If a thread knows a change by such an order only, the search is no proof. With a lock, it is a proof.
 //!
-//! A change is a drop of an `Arc` whose count is read, or a relaxed store. The tests walk all kinds of uncertain orders.
+//! A change is a drop of an `Arc` whose count is read, or a relaxed store. A test walks all kinds of uncertain orders.
 
 use std::cell::Cell;
 use std::io::{Read as _, Write as _};
@@ -90,8 +90,8 @@ fn halves(kind: Uncertain) -> (Leave, Enter) {
     }
 }
 
-/// Performs an operation with a weak order. Without one, the search of a program that counts references would be checked
-/// by sampled runs, which take time.
+/// Performs an operation with a weak order. Without one, sampled runs would check the search of a program that counts
+/// references, which takes time.
 fn begin() {
     static WORD: AtomicU32 = AtomicU32::new(0);
     WORD.store(1, Relaxed);

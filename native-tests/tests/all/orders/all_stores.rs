@@ -123,7 +123,9 @@ fn a_search_finds_all_outcomes_of_random_programs() {
     }
 }
 
-fn proof(program: impl Fn() + Send + Sync + Clone + 'static) -> (bool, OrdersTaken, Report) {
+pub(super) fn proof(
+    program: impl Fn() + Send + Sync + Clone + 'static,
+) -> (bool, OrdersTaken, Report) {
     let report = search("c11").run_native(program);
     assert!(report.passed(), "{}", screen(&report));
     let searched = report.searched.as_ref().expect("a search");

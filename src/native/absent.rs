@@ -76,6 +76,16 @@ pub(crate) fn take_strengthened() -> bool {
 /// Has no effect: this build has no plain threads.
 pub(crate) fn set_isolation(_isolation: Isolation) {}
 
+/// Returns `false`: no run has a process of its own.
+#[allow(dead_code, reason = "called by searches, which the real build does not have")]
+pub(crate) fn has_own_processes() -> bool {
+    false
+}
+
+/// Has no effect: this build has no copies of processes.
+#[allow(dead_code, reason = "called by searches, which the real build does not have")]
+pub(crate) fn change_captured() {}
+
 /// Has no effect: this build has no plain threads.
 pub(crate) fn count_yields(_wanted: bool) {}
 

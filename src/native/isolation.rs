@@ -20,6 +20,9 @@ thread_local! {
     static SPARES: Cell<bool> = const { Cell::new(false) };
 }
 
+/// True if this process is a copy, whose captured values nothing else uses.
+static IS_COPY: AtomicBool = AtomicBool::new(false);
+
 /// True if a run of the test has hung. The repetition of that run then has a shorter time limit.
 static HUNG: AtomicBool = AtomicBool::new(false);
 
@@ -34,6 +37,16 @@ pub(super) fn is_process() -> bool {
     PROCESS.load(Ordering::Relaxed) || SPARES.get()
 }
 
+/// Returns `true` if the setting gives each run a process of its own.
+pub(crate) fn has_own_processes() -> bool {
+    PROCESS.load(Ordering::Relaxed)
+}
+
+/// Lets all runs of this process change captured values. Called in a copy of the process in which the test runs.
+pub(crate) fn change_captured() {
+    IS_COPY.store(true, Ordering::Relaxed);
+}
+
 /// A guard under which the runs of the current thread do not change captured values.
 pub(crate) struct Spared {
     /// True if another guard existed before.
@@ -45,7 +58,7 @@ pub(crate) struct Spared {
 /// closure expects one call for each run that counts.
 pub(crate) fn spare_captured() -> Spared {
     let before = SPARES.get();
-    SPARES.set(before || has_captured());
+    SPARES.set(before || has_captured() && !IS_COPY.load(Ordering::Relaxed));
     Spared { before }
 }
 

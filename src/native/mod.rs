@@ -54,7 +54,9 @@ pub(crate) use self::death::{end_alike, keep_death};
 use self::detail::Detail;
 pub(crate) use self::detail::{begin_instructions, step_instructions, take_simplified};
 pub(crate) use self::helper::{Helper, HelperLine, may_have_helpers};
-pub(crate) use self::isolation::{ends_child, set as set_isolation, spare_captured};
+pub(crate) use self::isolation::{
+    change_captured, ends_child, has_own_processes, set as set_isolation, spare_captured,
+};
 pub(crate) use self::locks::try_locks_first;
 pub(crate) use self::orders::{may_be_old, set as set_memory, take_strengthened};
 pub(crate) use self::polled::{alone, begin as begin_polled, is_alone};

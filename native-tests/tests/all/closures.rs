@@ -222,3 +222,26 @@ fn a_static_lock_that_a_test_holds_is_held_during_its_runs() {
     beside.join().unwrap();
     assert!(entered.load(SeqCst));
 }
+
+/// All runs of an audit share a copy of the process. There the 60th run has another operation, so the audit is repeated
+/// with a process for each run, and each of these runs sees the values after the search.
+#[test]
+fn an_audit_whose_runs_change_captured_values_is_repeated() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let of_runs = calls.clone();
+    let report = search().run_native(move || {
+        let number = Arc::new(AtomicU32::new(0));
+        let other = number.clone();
+        let is_late = of_runs.fetch_add(1, Relaxed) >= 60;
+        let thread = thread::spawn(move || other.store(1, SeqCst));
+        if is_late {
+            number.fetch_add(1, SeqCst);
+        }
+        assert!(number.load(SeqCst) < 2);
+        thread.join().unwrap();
+    });
+    assert!(is_proof(&report), "{report:?}");
+    let audit = report.searched.as_ref().unwrap().audit.as_ref().unwrap();
+    assert!(audit.runs >= 100 && audit.agrees() && audit.captured, "{audit:?}");
+    assert!(calls.load(Relaxed) < 60, "the runs of the audit are in other processes");
+}

@@ -28,13 +28,17 @@ pub(super) type GoesOn<'a> = &'a dyn Fn() -> bool;
 /// Returns the number of processes that execute runs of the test, including this process. Async tasks need no further
 /// process.
 pub(super) fn processes(session: &Session<'_>) -> usize {
+    if is_able(session) && native::may_have_helpers() { session.config.jobs } else { 1 }
+}
+
+/// Returns `true` if copies of this process can execute runs of the test.
+pub(super) fn is_able(session: &Session<'_>) -> bool {
     let config = session.config;
     // Subscribers in this process must receive each run, or a note is recorded before each run. Helpers cannot do
     // either.
     let is_heard = config.log == LogMode::All || session.watch.notes().is_some();
     // Without a time limit, a lost helper would not be detected.
-    let is_able = config.is_native() && !is_heard && config.hang.is_some();
-    if is_able && native::may_have_helpers() { config.jobs } else { 1 }
+    config.is_native() && !is_heard && config.hang.is_some()
 }
 
 /// Sends a request to a helper, and waits for the reply. As soon as `goes_on` returns `false`, the helper receives the

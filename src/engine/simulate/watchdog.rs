@@ -279,6 +279,11 @@ impl Watchdog {
         self.notes.clone()
     }
 
+    /// Keeps other threads from locking the state until the result is dropped.
+    pub(super) fn hold(&self) -> impl Sized + '_ {
+        self.lock()
+    }
+
     fn lock(&self) -> MutexGuard<'_, WatchState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

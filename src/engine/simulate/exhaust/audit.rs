@@ -15,6 +15,7 @@
 use unpause_ordered::Set;
 mod again;
 mod clash;
+mod copied;
 mod missed;
 
 use self::again::Again;
@@ -22,6 +23,7 @@ pub(in crate::engine::simulate) use self::again::operation;
 use self::clash::Expected;
 use super::ends_by_a_step;
 use crate::engine::seeds::Found;
+use crate::engine::simulate::helper::GoesOn;
 use crate::engine::simulate::job::WorkerJob;
 use crate::engine::simulate::session::Session;
 use crate::report::{Audit, Clash, Origin};
@@ -74,9 +76,20 @@ pub(in crate::engine::simulate) fn audit(
     runs: u64,
     shown: bool,
 ) -> Sampled {
+    let audit = |goes_on: GoesOn<'_>| audit_here(session, search, (runs, shown), goes_on);
+    copied::agreeing(session, audit).unwrap_or_else(|| audit(&|| true))
+}
+
+/// Audits as [`audit`], in this process. Stops when `goes_on` returns `false`, which is called after each run.
+fn audit_here(
+    session: &Session<'_>,
+    search: Option<&SearchTree>,
+    (runs, shown): (u64, bool),
+    goes_on: GoesOn<'_>,
+) -> Sampled {
     let mut sampled = Sampled::default();
     sampled.audit.captured = session.has_captured();
-    let mut auditor = Auditor { session, search, shown, sampled };
+    let mut auditor = Auditor { session, search, shown, goes_on, sampled };
     for name in STRATEGIES {
         auditor.sample(name, runs / STRATEGIES.len() as u64);
         if auditor.is_done() {
@@ -92,6 +105,7 @@ struct Auditor<'a, 's> {
     search: Option<&'a SearchTree>,
     /// True if the search continued after failures.
     shown: bool,
+    goes_on: GoesOn<'a>,
     sampled: Sampled,
 }
 
@@ -150,7 +164,7 @@ impl Auditor<'_, '_> {
                 watched.begin_job(WorkerJob::Seeds(strategy));
             }
             worker.forget_histories();
-            if self.is_done() {
+            if self.is_done() || !(self.goes_on)() {
                 return;
             }
         }

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, RwLock};
 use std::thread;
 
 use sim::__private::results::{Ledger, ResultsFile};
+use sim::Runner;
 
 #[sim::test(native, strategy = "exhaustive", seeds = 100_000)]
 fn three_threads() {
@@ -145,4 +146,36 @@ fn a_search_of_tasks_and_a_search_of_plain_threads_do_not_affect_each_other() {
     let said = String::from_utf8_lossy(&ended.stderr);
     assert!(ended.status.success(), "{said}\n{}", String::from_utf8_lossy(&ended.stdout));
     assert!(said.contains("SeqCst"), "{said}");
+}
+
+/// The order of the two drops decides which thread executes the destructor, so the search counts references.
+fn a_destructor_with_a_point() {
+    struct Ends(Arc<AtomicU32>);
+    impl Drop for Ends {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, SeqCst);
+        }
+    }
+    let ended = Arc::new(AtomicU32::new(0));
+    let value = Arc::new(Ends(ended.clone()));
+    let other = value.clone();
+    let thread = thread::spawn(move || drop(other));
+    ended.fetch_add(1, SeqCst);
+    drop(value);
+    thread.join().unwrap();
+}
+
+#[test]
+fn a_visitor_receives_each_run_of_a_search_that_counts_references_once() {
+    let runner = Runner::new().hermetic().strategy("exhaustive");
+    let mut visited = Vec::new();
+    let report = runner.each_native_run(a_destructor_with_a_point, |run| {
+        visited.push(run.steps.iter().map(|step| format!("{step:?}")).collect::<Vec<_>>());
+    });
+    assert!(report.searched.as_ref().unwrap().is_proof(), "{report:?}");
+    let runs = visited.len();
+    visited.sort();
+    visited.dedup();
+    let searched = runner.run_native(a_destructor_with_a_point);
+    assert_eq!((visited.len(), runs as u64), (runs, searched.runs));
 }

@@ -1,7 +1,7 @@
 //! Functions that return individual runs, for tools that inspect them.
 
-use super::Runner;
 use super::outcome::{FunctionBody, TestResult};
+use super::{Runner, native};
 use crate::engine::backend;
 use crate::report::Report;
 use crate::run::Run;
@@ -102,6 +102,24 @@ impl Runner {
             Ok((config, _)) => {
                 backend::each_run(&config, &self.site, &FunctionBody::new(body), &mut visit)
             }
+            Err(invalid) => panic!("{invalid}"),
+        }
+    }
+
+    /// Like [`each_run`](Self::each_run), for a function whose plain threads the scheduler controls.
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn each_native_run<R>(&self, body: fn() -> R, mut visit: impl FnMut(Run)) -> Report
+    where
+        R: TestResult + 'static,
+    {
+        let _only = native::of_closure(false, None);
+        let body = FunctionBody::new(async || native::run(None, body, false).await);
+        let mut settings = self.settings.clone();
+        settings.kind.native = true;
+        let runner = Runner { settings, site: self.site.clone() };
+        match runner.config() {
+            Ok((config, _)) => backend::each_run(&config, &runner.site, &body, &mut visit),
             Err(invalid) => panic!("{invalid}"),
         }
     }

@@ -19,6 +19,7 @@ use std::time::Instant;
 use self::audit::Sampled;
 use self::series::Series;
 use super::session::Session;
+use crate::engine::config::Config;
 use crate::engine::results::{AuditLine, Tally};
 use crate::engine::seeds::Explored;
 use crate::report::{Bound, Cause, Clash, Fallback, OrdersTaken, RunsEstimate, Searched, Share};
@@ -104,9 +105,7 @@ impl WholeSearch<'_, '_> {
             tree = tree.recorded();
         }
         if each {
-            let all = Apart::ORDERS.and(Apart::COUNTS).and(Apart::DEATHS).and(Apart::NODES);
-            let is_weak = config.memory == MemoryModel::C11;
-            tree.begin_again(if is_weak { all.and(Apart::STORES) } else { all });
+            tree.begin_again(differences_of_each_run(config));
         } else if config.searches_each_order() {
             tree.begin_again(Apart::STEPS);
         }
@@ -266,6 +265,19 @@ struct SearchLimits {
     numbers: Range<u64>,
     /// The number of runs at which the search is given up if less than half of it seems to be done.
     give_up_at: Option<u64>,
+}
+
+/// Returns the differences that a search counts from the start if a visitor receives each run: a search that begins
+/// again would pass a run to it twice.
+fn differences_of_each_run(config: &Config) -> Apart {
+    let mut all = Apart::ORDERS.and(Apart::COUNTS).and(Apart::DEATHS).and(Apart::NODES);
+    if config.memory == MemoryModel::C11 {
+        all = all.and(Apart::STORES);
+    }
+    if config.is_native() {
+        all = all.and(Apart::REFERENCES);
+    }
+    all
 }
 
 /// Reports the limit of early clock moves as a bound of the search, if the search completed all runs within its bounds.

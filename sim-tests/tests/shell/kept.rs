@@ -79,6 +79,19 @@ fn a_stale_kept_trace_that_still_leads_to_the_failure_fails() {
     assert_eq!(files(&package.join("sim-regressions")), kept);
 }
 
+/// The watchdog ends the process, and reports the failure or the run that does not end.
+#[cfg_attr(feature = "sim", test)]
+fn messages_about_kept_traces_are_shown_if_a_run_does_not_end() {
+    let (package, file) = package("kept-hangs");
+    fs::create_dir(file.with_file_name("older")).unwrap();
+    let folder = "sim-regressions/demo.in_a_package/older is a folder, and traces in it";
+    let ended = run(&package, "never ends").env("SIM_HANG", "1s").fails();
+    let unexplained = "the failure has no explanation, because another run of the test failed";
+    ended.says(&["an update was lost", unexplained, folder]);
+    let ended = run(&package, "other operation, never ends").env("SIM_HANG", "1s").fails();
+    ended.says(&["has not yielded for 1 s", "lost update.simtrace is stale from step", folder]);
+}
+
 #[cfg_attr(feature = "sim", test)]
 fn a_kept_trace_that_cannot_be_read_fails_the_test() {
     let (package, file) = package("kept-hostile");

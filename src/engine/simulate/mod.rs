@@ -145,10 +145,7 @@ fn watched<T>(session: &Session<'_>, act: impl FnOnce() -> T) -> T {
 fn search(session: &Session<'_>) -> Account {
     let mut told = replays::Told::default();
     if let Some(account) = replays::kept(session, &mut told) {
-        let replays::Told { warnings, notes } = told;
-        let (warnings, notes) =
-            ([warnings, account.warnings].concat(), [notes, account.notes].concat());
-        return Account { warnings, notes, ..account };
+        return account;
     }
     let replays::Told { mut warnings, notes } = told;
     let begun = Instant::now();

@@ -17,11 +17,20 @@ use crate::run::trace::{Trace, format};
 use crate::run::{Failure, Outcome, Run};
 
 /// Messages about kept traces.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Told {
     pub(super) warnings: Vec<String>,
     /// Notes that are shown even if the harness hides the output of a test.
     pub(super) notes: Vec<String>,
+}
+
+impl Told {
+    /// Returns the account with these messages before its own messages.
+    pub(super) fn before(&self, account: Account) -> Account {
+        let warnings = [&self.warnings[..], &account.warnings].concat();
+        let notes = [&self.notes[..], &account.notes].concat();
+        Account { warnings, notes, ..account }
+    }
 }
 
 /// Replays one trace, strictly.
@@ -37,9 +46,10 @@ pub(super) fn replay(session: &Session<'_>, source: &str) -> Account {
             return cannot_read(from, &named);
         }
     };
-    let strictly = |session: &Session<'_>, contradictions| {
+    let strictly = |session: &Session<'_>, warnings| {
+        let known = Account { warnings, ..Account::default() };
         let run = session.loudly(|| session.replay_requested(&trace));
-        replayed(session, run, from.clone(), &trace, contradictions)
+        replayed(session, run, from.clone(), &trace, known)
     };
     let account = with_settings_of(session, &trace, false, strictly);
     account.unwrap_or_else(|invalid| cannot_read(from, &invalid))
@@ -66,13 +76,15 @@ fn with_settings_of<T>(
     let notes = notes.clone();
     let assignment = Assignment { notes, ..Assignment::new(&config, &site, results) };
     let own = Session::new(&assignment, session.body).noted_in(session.watch.notes());
+    own.tell(session.told());
     config.prepare_native();
     let result = watched(&own, || act(&own, contradictions));
     session.config.prepare_native();
     Ok(result)
 }
 
-/// Replays the traces that the user keeps. Returns the account of the first trace that fails.
+/// Replays the traces that the user keeps. Returns the account of the first trace that fails. It begins with the
+/// messages of `told`.
 ///
 /// A trace that no longer fits is followed as far as possible, and a note is added.
 pub(super) fn kept(session: &Session<'_>, told: &mut Told) -> Option<Account> {
@@ -84,22 +96,24 @@ pub(super) fn kept(session: &Session<'_>, told: &mut Told) -> Option<Account> {
                 _ => PathBuf::new(),
             };
             let from = Origin::File(folder.display().to_string());
-            return Some(cannot_read(from, &unreadable.of(folder)));
+            return Some(told.before(cannot_read(from, &unreadable.of(folder))));
         }
     };
-    paths.into_iter().find_map(|path| replay_kept(session, path, &mut told.notes))
+    session.tell(told.clone());
+    paths.into_iter().find_map(|path| replay_kept(session, path, told))
 }
 
 /// Replays a trace that the user keeps. Returns an account if the replay fails.
-fn replay_kept(session: &Session<'_>, path: PathBuf, notes: &mut Vec<String>) -> Option<Account> {
+fn replay_kept(session: &Session<'_>, path: PathBuf, told: &mut Told) -> Option<Account> {
     let short = persistence::shorter(path.clone(), session.site);
     let name = short.display().to_string();
     let from = Origin::File(name.clone());
     let trace = match persistence::read(&path) {
         Ok(trace) => trace,
-        Err(unreadable) => return Some(cannot_read(from, &unreadable.of(short))),
+        Err(unreadable) => return Some(told.before(cannot_read(from, &unreadable.of(short)))),
     };
     let again = |session: &Session<'_>, warnings| {
+        let known = told.before(Account { runs: 1, warnings, ..Account::default() });
         let run = session.quietly(|| session.replay(&trace));
         match &run.outcome {
             Outcome::Passed => (None, None),
@@ -108,30 +122,40 @@ fn replay_kept(session: &Session<'_>, path: PathBuf, notes: &mut Vec<String>) ->
                 // The code has changed since the trace was written, but its decisions may still
                 // lead to the failure.
                 let run = session.quietly(|| session.follow_trace(&trace));
-                let fails = session.fails(&run);
-                let known = Account { runs: 1, warnings, ..Account::default() };
-                let account = fails.then(|| confirm::confirm(session, run, from.clone(), known));
-                let new = account.as_ref().map(|account| account.finding.as_ref());
-                let new = new.map(|finding| finding.and_then(|own| own.trace_file.as_deref()));
-                let (test, remedy) = (&session.site.test, remedy(&name, new));
+                let test = &session.site.test;
                 let stale = format!(
                     "{test}: {name} is stale from step {step} on (expected {expected}; found {found}) and was \
-                     followed as far as it fits, {remedy}"
+                     followed as far as it fits, "
                 );
-                (account, Some(stale))
+                if !session.fails(&run) {
+                    return (None, Some(stale + &remedy(&name, None)));
+                }
+                let before = known.notes.len();
+                let unexplained = Account {
+                    notes: [&known.notes[..], &[format!("{stale}to a failure")]].concat(),
+                    ..known
+                };
+                // A run for shrinking or for the explanation may end the process.
+                let (warnings, notes) = (told.warnings.clone(), unexplained.notes.clone());
+                session.tell(Told { warnings, notes });
+                let mut account = confirm::confirm(session, run, from.clone(), unexplained);
+                let new = account.finding.as_ref().and_then(|own| own.trace_file.as_deref());
+                account.notes[before] = stale + &remedy(&name, Some(new));
+                (Some(account), None)
             }
             Outcome::Failed(_) => {
                 let run = session.loudly(|| session.replay(&trace));
-                (Some(replayed(session, run, from.clone(), &trace, warnings)), None)
+                (Some(replayed(session, run, from.clone(), &trace, known)), None)
             }
         }
     };
     match with_settings_of(session, &trace, true, again) {
         Ok((account, stale)) => {
-            notes.extend(stale);
+            told.notes.extend(stale);
+            session.tell(told.clone());
             account
         }
-        Err(invalid) => Some(cannot_read(from, &invalid)),
+        Err(invalid) => Some(told.before(cannot_read(from, &invalid))),
     }
 }
 
@@ -148,17 +172,17 @@ fn remedy(kept: &str, fails: Option<Option<&str>>) -> String {
     }
 }
 
-/// Returns the account of a replayed trace. The account begins with these warnings.
+/// Returns the account of a replayed trace. The account begins with the messages of `known`.
 fn replayed(
     session: &Session<'_>,
     run: Run,
     from: Origin,
     trace: &Trace,
-    warnings: Vec<String>,
+    known: Account,
 ) -> Account {
     let (runs, steps, replayed) = (1, run.steps.len() as u64, Some(from.clone()));
     let settings = Some(session.config.in_traces());
-    let mut account = Account { runs, steps, settings, replayed, warnings, ..Account::default() };
+    let mut account = Account { runs, steps, settings, replayed, ..known };
     let Outcome::Failed(failure) = &run.outcome else { return account };
     if session.ends_at_limit(failure) {
         return account;

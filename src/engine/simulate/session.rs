@@ -2,10 +2,11 @@
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use super::job::WorkerJob;
+use super::replays::Told;
 use super::runs::{Next, for_each_run};
 use super::watchdog::{Watchdog, WatchedWorker};
 use super::{hook, standstill};
@@ -47,14 +48,16 @@ pub(crate) struct Session<'a> {
     rehearsals: AtomicU32,
     /// The note about a run that blocked its thread, if any.
     stood_still: OnceLock<String>,
+    /// The messages about kept traces, for the report of a run that ends the process.
+    told: Mutex<Told>,
 }
 
 impl<'a> Session<'a> {
     pub(super) fn new(assignment: &'a Assignment<'a>, body: &'a dyn TestBody) -> Session<'a> {
         let Assignment { config, site, .. } = *assignment;
         let (watch, rehearsals) = (Watchdog::new(site, config.hang), AtomicU32::new(0));
-        let stood_still = OnceLock::new();
-        Session { assignment, config, site, body, watch, rehearsals, stood_still }
+        let (stood_still, told) = (OnceLock::new(), Mutex::default());
+        Session { assignment, config, site, body, watch, rehearsals, stood_still, told }
     }
 
     /// Returns this session with a log in which each run is noted before it begins, if `notes` is set.
@@ -294,6 +297,16 @@ impl<'a> Session<'a> {
             let _ = self.stood_still.set(standstill::note(&self.site.test, stood));
         }
         done
+    }
+
+    /// Stores the messages about kept traces.
+    pub(super) fn tell(&self, told: Told) {
+        *self.told.lock().unwrap_or_else(PoisonError::into_inner) = told;
+    }
+
+    /// Returns the messages about kept traces.
+    pub(super) fn told(&self) -> Told {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns the trace of a run of this test.

@@ -418,14 +418,14 @@ fn end(session: &Session<'_>, watched: &WatchedWorker, mut run: Run) -> ! {
         session.config.replay.as_ref().map(|source| persistence::origin(source, session.site));
     let from = replayed.clone().unwrap_or(Origin::Seed(seed));
     let finding = Finding { trace_file, trace_error, replay, ..Finding::of(run, from) };
-    let report = session.report(Account {
+    let report = session.report(session.told().before(Account {
         runs: watched.runs.load(Ordering::Relaxed),
         steps: watched.step.load(Ordering::Relaxed).into(),
         finding: Some(finding),
         replayed,
         warnings,
         ..Account::default()
-    });
+    }));
     end_process(&text(&report, &Style::default()))
 }
 

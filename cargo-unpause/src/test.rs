@@ -8,6 +8,7 @@
 mod any;
 mod cache;
 mod conflicts;
+mod controlled;
 mod fallback;
 mod flags;
 mod scan;
@@ -42,7 +43,8 @@ usage: cargo unpause test [--any] [--races] [ARGUMENTS OF CARGO TEST]
 
 Without --any, the scheduler controls only tests with `#[sim::test(native)]`. Such a test is a plain
 function. Its `std::thread`s, and the threads of the crates that it uses, are tasks of the run. Other
-threads may run before each of their atomic operations, locks, waits and sleeps.
+threads may run before each of their atomic operations, locks, waits and sleeps. At the end, the
+command counts these tests, and names the other tests that have started threads.
 
 With --any, each existing `#[test]` runs under 20 seeds (SIM_SEEDS), for at most 10 s (SIM_TIME). A run
 of more than a million steps (SIM_STEPS) continues with few switches between threads, and a note says
@@ -137,7 +139,12 @@ fn run(
     let undecided = empty_list(&folder, "undecided")?;
     let left_out = empty_list(&folder, "left-out")?;
     let not_seen = empty_list(&folder, "unseen")?;
+    let threads = empty_list(&folder, "threads")?;
     started.env(conflicts::LEFT_OUT, &left_out).env(unseen::VARIABLE, &not_seen);
+    started.env_remove(controlled::VARIABLE);
+    if !takes_any {
+        started.env(controlled::VARIABLE, &threads);
+    }
     started.env(wrapper::LIBRARIES, &replaced.libraries);
     started.env_remove(wrapper::ANY).env_remove(wrapper::RACES).env_remove(wrapper::SEPARATE);
     if flags::separates(&output(Command::new(&tools.rustc).arg("-vV"))?) {
@@ -182,6 +189,11 @@ fn run(
     };
     let remarks = [conflicts::remark(&taken(&left_out)), unseen::remark(&taken(&not_seen))];
     remarks.into_iter().flatten().for_each(|remark| terminal.error(&remark));
+    let on_threads = taken(&threads);
+    // With --any, all tests run under the scheduler.
+    if !takes_any && status.success() && controlled::runs_tests(&arguments) {
+        terminal.error(&controlled::remark(&on_threads));
+    }
     let left = taken(&undecided);
     if !left.is_empty() {
         let lines: String = left.lines().map(|line| format!("  {line}\n")).collect();

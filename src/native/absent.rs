@@ -213,7 +213,7 @@ impl HelperLine {
 pub(crate) struct Exclusive;
 
 /// Returns a guard that excludes no other test: no test steps plain threads.
-pub(crate) fn exclusive() -> Exclusive {
+pub(crate) fn exclusive(_test: &str) -> Exclusive {
     Exclusive
 }
 
@@ -226,13 +226,26 @@ pub(crate) fn of_closure(_has_captured: bool, _keeps: Option<&str>) -> Exclusive
 pub(crate) struct Alone;
 
 /// Returns a guard that excludes no other test: all runs share the statics.
-pub(crate) fn alone() -> Alone {
+pub(crate) fn alone(_test: &str) -> Alone {
     Alone
 }
 
 /// Returns `false`: the runs of a test may use several threads.
 pub(crate) fn is_alone() -> bool {
     false
+}
+
+/// Returns a guard without effect: no created thread is noticed.
+#[allow(dead_code, reason = "runs on real threads have no engine threads to tell apart")]
+pub(crate) fn begin_engine() -> Exclusive {
+    Exclusive
+}
+
+/// Returns `None`: no created thread is noticed.
+#[inline]
+#[allow(dead_code, reason = "runs on real threads consist of such threads")]
+pub(crate) fn take_started() -> Option<String> {
+    None
 }
 
 /// Returns `None`: random bytes, thread-locals and statics belong to the process, not to the run.

@@ -30,6 +30,7 @@ mod references;
 mod shortened;
 mod sites;
 mod spin;
+mod started;
 mod threads;
 mod timed;
 mod transfers;
@@ -64,6 +65,7 @@ use self::references::Counted;
 pub(crate) use self::references::{note_references, take_shown_references};
 pub(crate) use self::shortened::{shorten_loops, take_rounds};
 pub(crate) use self::spin::count_yields;
+pub(crate) use self::started::{begin_engine, take_started};
 use self::threads::{Begun, Threads};
 pub(crate) use self::turns::{set_spawned_in_turn, take_spawned_in_turn};
 use crate::rt::WORLD;
@@ -289,13 +291,13 @@ pub(crate) struct Exclusive {
 }
 
 /// Waits until no other test steps plain threads. The returned guard restores the statics when it is dropped. Other
-/// tests wait until then if they access the statics.
-pub(crate) fn exclusive() -> Exclusive {
-    exclusive_with(false, None)
+/// tests wait until then if they access the statics. `test` is the path of the test in its program.
+pub(crate) fn exclusive(test: &str) -> Exclusive {
+    exclusive_with(Some(test), false, None)
 }
 
-fn exclusive_with(has_captured: bool, keeps: Option<&str>) -> Exclusive {
-    let exclusion = exclude();
+fn exclusive_with(test: Option<&str>, has_captured: bool, keeps: Option<&str>) -> Exclusive {
+    let exclusion = exclude(test);
     unpause_native::warm_up();
     Exclusive { _captured: capture(has_captured, keeps), _exclusion: exclusion }
 }
@@ -326,7 +328,7 @@ pub(crate) struct OfClosure {
 /// not treat it as shared. If `keeps` is the name of a crate, its statics keep the values of the last complete run: see
 /// [`capture`].
 pub(crate) fn of_closure(has_captured: bool, keeps: Option<&str>) -> OfClosure {
-    let exclusive = exclusive_with(has_captured, keeps);
+    let exclusive = exclusive_with(None, has_captured, keeps);
     HAS_CAPTURED.store(has_captured, Ordering::Relaxed);
     HAS_RUN.store(false, Ordering::Relaxed);
     HAS_SPAWNED.store(false, Ordering::Relaxed);

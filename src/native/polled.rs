@@ -18,8 +18,9 @@ pub(crate) struct Alone {
 }
 
 /// Waits until no other test has statics of its own. From then on, each run on this thread has its own statics.
-pub(crate) fn alone() -> Alone {
-    let only = super::exclusive();
+/// `test` is the path of the test in its program.
+pub(crate) fn alone(test: &str) -> Alone {
+    let only = super::exclusive(test);
     ALONE.set(true);
     Alone { _only: only }
 }

@@ -116,6 +116,17 @@ fn a_run_that_blocks_its_thread_is_noted() {
     assert_eq!(fixed.stderr, "");
 }
 
+#[cfg_attr(feature = "sim", test)]
+#[cfg(target_os = "linux")]
+fn a_run_that_starts_a_thread_is_noted() {
+    let ended = captured("threads::starts_a_pool").passes();
+    let note = "note: shell::fixture::threads::starts_a_pool: its runs started a thread, and no decision orders the \
+                steps of such threads. ";
+    assert!(ended.stderr.starts_with(note) && ended.stderr.lines().count() == 1, "{ended}");
+    let fixed = captured("threads::starts_a_pool").env("UNPAUSE_VARIANT", "fixed").passes();
+    assert_eq!(fixed.stderr, "");
+}
+
 /// The workers of two runners both count their runs from one. So the position of a panic in a run does not identify the
 /// run.
 #[cfg_attr(feature = "sim", test)]

@@ -1,4 +1,4 @@
-//! Tests about the thread of a run: code that blocks it, and calls of its panic hook.
+//! Tests about the thread of a run: code that blocks it, threads that it starts, and calls of its panic hook.
 
 use sim::Cell;
 
@@ -18,6 +18,23 @@ async fn sleeps_on_the_thread() {
 
 fn nap() {
     std::thread::sleep(std::time::Duration::from_millis(60));
+}
+
+/// Starts a thread as a pool does, once for all runs. The run does not wait for it.
+#[sim::test(seeds = 20)]
+async fn starts_a_pool() {
+    static POOL: std::sync::Once = std::sync::Once::new();
+    if !off() && !variant("fixed") {
+        Cell::new(0).set(1).await;
+        POOL.call_once(|| {
+            std::thread::spawn(|| {
+                loop {
+                    std::thread::park();
+                }
+            });
+            nap();
+        });
+    }
 }
 
 /// A separate program that executes one run after another. Each run catches one panic, always in the same step.

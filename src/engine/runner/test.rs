@@ -184,7 +184,7 @@ where
     B: AsyncFn() -> R + Sync,
     R: TestResult,
 {
-    let _alone = native::alone();
+    let _alone = native::alone(&path_in_program(&site));
     test_body(site, attributes, Location::caller(), &FunctionBody::new(body), false);
 }
 
@@ -196,12 +196,17 @@ pub fn test_native<R: TestResult + 'static>(
     attributes: Attributes,
     body: fn() -> R,
 ) {
-    let _only = native::exclusive();
-    let leaks = attributes.leaks;
     // libtest gives the thread of a test this name.
-    let name = site::filter(site.test.split_once("::").map_or(site.test, |(_, path)| path));
+    let name = path_in_program(&site);
+    let _only = native::exclusive(&name);
+    let leaks = attributes.leaks;
     let body = FunctionBody::new(async || native::run(Some(name.clone()), body, leaks).await);
     test_body(site, attributes, Location::caller(), &body, true);
+}
+
+/// Returns the path of a test without its crate.
+fn path_in_program(site: &TestSite) -> String {
+    site::filter(site.test.split_once("::").map_or(site.test, |(_, path)| path))
 }
 
 fn test_body(

@@ -13,6 +13,7 @@ mod helper;
 mod hook;
 mod job;
 mod kept;
+mod left_threads;
 mod passed;
 mod prove;
 mod recount;
@@ -35,6 +36,7 @@ use crate::engine::results::Results;
 use crate::engine::runner::{Site, TestBody};
 use crate::engine::seeds::{Explored, Found};
 use crate::engine::underway::Mark;
+use crate::native;
 use crate::report::{Finding, Report};
 use crate::rt::in_run;
 use crate::run::ids::Seed;
@@ -132,12 +134,15 @@ fn refuse_nesting() {
 
 /// Calls `act` under the watchdog, unless it is disabled. The watchdog also ends when `act` panics.
 fn watched<T>(session: &Session<'_>, act: impl FnOnce() -> T) -> T {
+    let _engine = native::begin_engine();
     std::thread::scope(|scope| {
         if let Some(patience) = session.config.hang {
             scope.spawn(move || watchdog::watch(session, patience));
         }
         let _ended = session.watch.end_on_drop();
-        budget::without_tokio(act)
+        let (done, left) = left_threads::counted(|| budget::without_tokio(act));
+        session.note_threads_left(left);
+        done
     })
 }
 

@@ -9,7 +9,7 @@ use super::job::WorkerJob;
 use super::replays::Told;
 use super::runs::{Next, for_each_run};
 use super::watchdog::{Watchdog, WatchedWorker};
-use super::{hook, standstill};
+use super::{hook, left_threads, standstill};
 use crate::engine::assignment::{Account, Assignment};
 use crate::engine::config::{Config, LogMode};
 use crate::engine::persistence;
@@ -48,6 +48,8 @@ pub(crate) struct Session<'a> {
     rehearsals: AtomicU32,
     /// The note about a run that blocked its thread, if any.
     stood_still: OnceLock<String>,
+    /// The note about runs that started OS threads, if any.
+    started_threads: OnceLock<String>,
     /// The messages about kept traces, for the report of a run that ends the process.
     told: Mutex<Told>,
 }
@@ -56,8 +58,19 @@ impl<'a> Session<'a> {
     pub(super) fn new(assignment: &'a Assignment<'a>, body: &'a dyn TestBody) -> Session<'a> {
         let Assignment { config, site, .. } = *assignment;
         let (watch, rehearsals) = (Watchdog::new(site, config.hang), AtomicU32::new(0));
-        let (stood_still, told) = (OnceLock::new(), Mutex::default());
-        Session { assignment, config, site, body, watch, rehearsals, stood_still, told }
+        let (stood_still, started_threads) = (OnceLock::new(), OnceLock::new());
+        let told = Mutex::default();
+        Session {
+            assignment,
+            config,
+            site,
+            body,
+            watch,
+            rehearsals,
+            stood_still,
+            started_threads,
+            told,
+        }
     }
 
     /// Returns this session with a log in which each run is noted before it begins, if `notes` is set.
@@ -151,6 +164,9 @@ impl<'a> Session<'a> {
             }));
             failure = worker.run(seed, limits, self.site.place, main);
         });
+        if let Some(place) = native::take_started() {
+            self.note_started(&place);
+        }
         failure
     }
 
@@ -282,6 +298,7 @@ impl<'a> Session<'a> {
     pub(super) fn report(&self, mut account: Account) -> Report {
         let rehearsals = self.rehearsals.load(Ordering::Relaxed);
         account.notes.extend(self.stood_still.get().cloned());
+        account.notes.extend(self.started_threads.get().cloned());
         self.assignment.report(Account { rehearsals, ..account })
     }
 
@@ -307,6 +324,21 @@ impl<'a> Session<'a> {
     /// Returns the messages about kept traces.
     pub(super) fn told(&self) -> Told {
         self.told.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Stores a note about a run that started an OS thread at this place.
+    #[cold]
+    fn note_started(&self, place: &str) {
+        // Only the first note is kept.
+        let _ = self.started_threads.set(left_threads::note_started(&self.site.test, place));
+    }
+
+    /// Stores a note about the OS threads that the runs have left, if any.
+    pub(super) fn note_threads_left(&self, left: usize) {
+        // Plain threads of the runs are coroutines of OS threads, which are used again by other runs.
+        if left > 0 && !self.config.is_native() {
+            let _ = self.started_threads.set(left_threads::note_left(&self.site.test, left));
+        }
     }
 
     /// Returns the trace of a run of this test.

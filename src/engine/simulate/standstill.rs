@@ -3,8 +3,8 @@
 //!
 //! A run has a single thread, and this thread does everything that the run waits for. So if the thread neither runs nor
 //! waits for a processor, it is blocked in a call that the run does not see. Linux counts both times for each thread;
-//! other systems do not, so nothing is detected there. A `std::thread` that is not joined is not detected either,
-//! because no information shows which thread started it.
+//! other systems do not, so nothing is detected there. A `std::thread` that is not joined blocks nothing: see
+//! [`left_threads`](super::left_threads).
 
 use std::time::{Duration, Instant};
 

@@ -18,6 +18,7 @@ use super::request::Access;
 use super::statics;
 use super::thread::{self, Start};
 use super::threads::real_create;
+use super::uncontrolled::{self, Inherited};
 
 /// Held while a test executes runs.
 static TEST: Mutex<()> = Mutex::new(());
@@ -41,7 +42,10 @@ pub struct Exclusion {
 
 /// Makes bystanders wait when they access statics, until the returned guard is dropped. Waits while another test does
 /// this, and until the current accesses are over.
-pub fn exclude() -> Exclusion {
+///
+/// `test` is the path of the test. The default is the name of the current thread.
+pub fn exclude(test: Option<&str>) -> Exclusion {
+    uncontrolled::note_controlled(test);
     // From here on, it is known which statics the runs change.
     statics::save_statics();
     let test = TEST.lock().unwrap_or_else(PoisonError::into_inner);
@@ -118,11 +122,14 @@ pub(crate) unsafe fn create(
     start: Start,
     argument: *mut c_void,
 ) -> c_int {
-    if !BELONGS.get() {
+    // A thread that ends has no thread-locals any more.
+    let belongs = BELONGS.try_with(Cell::get).unwrap_or(false);
+    let inherited = uncontrolled::created(belongs);
+    if !belongs && !inherited.is_needed() {
         // SAFETY: the caller guarantees the arguments.
         return unsafe { real_create(thread, attributes, start, argument) };
     }
-    let routine = Box::into_raw(Box::new(Routine { start, argument }));
+    let routine = Box::into_raw(Box::new(Routine { start, argument, belongs, inherited }));
     // SAFETY: the caller guarantees the other arguments, and the new thread owns the routine.
     let code = unsafe { real_create(thread, attributes, begin, routine.cast()) };
     if code != 0 {
@@ -132,15 +139,20 @@ pub(crate) unsafe fn create(
     code
 }
 
-/// The routine of a thread, with its argument.
+/// The routine of a thread, with its argument and the state that it inherits.
 struct Routine {
     start: Start,
     argument: *mut c_void,
+    /// True if the thread belongs to the test.
+    belongs: bool,
+    inherited: Inherited,
 }
 
 extern "C" fn begin(routine: *mut c_void) -> *mut c_void {
     // SAFETY: the creator has given this routine to the thread.
-    let Routine { start, argument } = *unsafe { Box::from_raw(routine.cast::<Routine>()) };
-    BELONGS.set(true);
+    let routine = *unsafe { Box::from_raw(routine.cast::<Routine>()) };
+    let Routine { start, argument, belongs, inherited } = routine;
+    BELONGS.set(belongs);
+    inherited.set();
     start(argument)
 }

@@ -114,28 +114,29 @@ unsafe extern "C" {
     fn _Unwind_GetIPInfo(context: *mut UnwindContext, before: *mut c_int) -> usize;
 }
 
-/// Records the stack of the current thread, from `interrupted` on or completely. `interrupted` is the instruction and
-/// the frame pointer at which a signal arrived. Safe in a signal handler, because it does not allocate.
-pub(crate) fn record(interrupted: Option<(usize, usize)>, thread: &Thread) {
-    /// Receives each frame. `from` points to the instruction at which to begin, or to 0 if the recording has begun.
-    extern "C" fn frame(context: *mut UnwindContext, from: *mut c_void) -> c_int {
+/// Calls `take` with each frame of the current thread, innermost first, until it returns `false`. Its arguments are the
+/// address of the instruction and the return address, from which the readers of places subtract one byte. Safe in a
+/// signal handler, because it does not allocate.
+pub(crate) fn walk(mut take: &mut dyn FnMut(usize, usize) -> bool) {
+    type Take<'t> = &'t mut dyn FnMut(usize, usize) -> bool;
+    /// Receives each frame. `take` points to the local variable of `walk`.
+    extern "C" fn frame(context: *mut UnwindContext, take: *mut c_void) -> c_int {
         const CONTINUE: c_int = 0;
         const STOP: c_int = 5;
         let mut before = 0;
-        // SAFETY: the context is from the unwinder, and `from` points to the local variable of `record`.
-        let (address, from) =
-            unsafe { (_Unwind_GetIPInfo(context, &mut before), &mut *from.cast::<usize>()) };
-        if *from != 0 && address != *from {
-            return CONTINUE;
-        }
-        *from = 0;
-        if address == 0 {
-            return STOP;
-        }
-        // The readers of places subtract one byte from a return address.
-        push(address + usize::from(before != 0));
-        CONTINUE
+        // SAFETY: the context is from the unwinder, and `take` points to the local variable of `walk`.
+        let (address, take) =
+            unsafe { (_Unwind_GetIPInfo(context, &mut before), &mut *take.cast::<Take<'_>>()) };
+        let goes_on = address != 0 && take(address, address + usize::from(before != 0));
+        if goes_on { CONTINUE } else { STOP }
     }
+    // SAFETY: the callback does not unwind, and its argument lives during the call.
+    unsafe { _Unwind_Backtrace(frame, (&raw mut take).cast()) };
+}
+
+/// Records the stack of the current thread, from `interrupted` on or completely. `interrupted` is the instruction and
+/// the frame pointer at which a signal arrived. Safe in a signal handler, because it does not allocate.
+pub(crate) fn record(interrupted: Option<(usize, usize)>, thread: &Thread) {
     let number = COUNT.load(Ordering::Relaxed);
     if number == SAMPLES {
         return;
@@ -143,10 +144,16 @@ pub(crate) fn record(interrupted: Option<(usize, usize)>, thread: &Thread) {
     COUNT.store(number + 1, Ordering::Relaxed);
     // SAFETY: see `Recorded`.
     unsafe { (*STACKS.0.get())[number].depth = 0 };
+    // The instruction at which to begin, or 0 if the recording has begun.
     let mut from = interrupted.map_or(0, |(instruction, _)| instruction);
     READS.store(true, Ordering::Relaxed);
-    // SAFETY: the callback does not unwind, and its argument lives during the call.
-    unsafe { _Unwind_Backtrace(frame, (&raw mut from).cast()) };
+    walk(&mut |address, return_address| {
+        if from == 0 || address == from {
+            from = 0;
+            push(return_address);
+        }
+        true
+    });
     READS.store(false, Ordering::Relaxed);
     // Without unwind tables, for example in assembly code, only the frame pointers remain.
     if let (Some((instruction, frame)), true) = (interrupted, from != 0) {

@@ -52,6 +52,7 @@ mod switch;
 mod temporary;
 mod thread;
 mod threads;
+mod uncontrolled;
 mod unseen;
 mod warm_up;
 #[cfg(target_arch = "x86_64")]
@@ -83,4 +84,5 @@ pub use self::std_state::streams::Streams;
 pub use self::thread::{inside, last_panic, note_panic, on_carrier, outside, point};
 pub use self::threads::end_locals;
 pub use self::threads::own_next_thread;
+pub use self::uncontrolled::{Created, Exempt, exempt};
 pub use self::warm_up::{warm_up, warm_up_with};

@@ -97,7 +97,7 @@ fn read() -> Option<Lines> {
 /// Returns the frames at a return address, innermost first; empty without debug information.
 pub(crate) fn frames(return_address: usize) -> Vec<Frame> {
     let Some(address) = return_address.checked_sub(load_address() + 1) else { return Vec::new() };
-    LINES.with(|lines| {
+    let found = LINES.try_with(|lines| {
         let Some(lines) = lines.get_or_init(read) else { return Vec::new() };
         let found = lines.find_frames(address as u64).skip_all_loads();
         let Ok(mut found) = found else { return Vec::new() };
@@ -115,7 +115,9 @@ pub(crate) fn frames(return_address: usize) -> Vec<Frame> {
             });
         }
         frames
-    })
+    });
+    // A thread that ends has no thread-locals any more.
+    found.unwrap_or_default()
 }
 
 /// Returns `true` for a return address in the compiled part of std.

@@ -19,6 +19,7 @@ use super::loops;
 use super::memory;
 use super::ops::{self, POINT, SLEEP, YIELD};
 use super::orders;
+use super::others;
 use super::queues;
 use super::references;
 use super::sites::{Loose, Site};
@@ -66,7 +67,10 @@ pub(super) async fn drive(thread: usize) {
             },
             Request::Yield if site.is_behind && queues::are_on() => 0,
             Request::Yield if !points.all && looks.yields_again(thread, &site) => 0,
-            Request::End => return with(|threads| threads.put_back(looks)),
+            Request::End => {
+                others::end(thread);
+                return with(|threads| threads.put_back(looks));
+            }
             Request::Fault => return memory::failed().await,
             Request::Died(reason) => death::fail(thread, reason, site.place),
             request => call(thread, request, site).await,
@@ -159,6 +163,10 @@ async fn call(thread: usize, request: Request, site: Site) -> u64 {
             futexes::wake_op(thread, (word, count), (access, others), test, site).await
         }
         Request::Spawn { thread: child } => spawn_thread(thread, child, site),
+        Request::Join { thread: unpause_native::OTHERS } => {
+            others::wait(site).await;
+            0
+        }
         Request::Join { thread: child } => {
             join(child, site).await;
             0

@@ -24,6 +24,7 @@ mod memory;
 mod notes;
 mod ops;
 mod orders;
+mod others;
 mod polled;
 mod queues;
 mod references;
@@ -153,7 +154,7 @@ pub(crate) async fn run(
     let (is_beyond, (_, step)) = WORLD.with(|world| (world.is_beyond(), world.position()));
     // The run ends with the first thread, in its last step. A thread that it spawned in this step would never run.
     let has_begun = |threads: &mut Threads| threads.last_spawn == Some(step);
-    if !is_beyond && threads::with(|threads| has_begun(threads) && threads.has_unfinished()) {
+    if !is_beyond && threads::with(|threads| has_begun(threads) && threads.has_unfinished(None)) {
         YieldPoint::new(&ops::RETURN, here()).await;
     }
     orders::end();

@@ -124,6 +124,8 @@ pub(super) struct Threads {
     pub(super) handles: Vec<Option<Handle<()>>>,
     /// The last step in which the first thread has spawned a thread.
     pub(super) last_spawn: Option<u32>,
+    /// True if the first thread waits for all other threads.
+    pub(super) awaits_others: bool,
 }
 
 /// A guard that ends the threads of the run when it is dropped.
@@ -201,6 +203,7 @@ impl Threads {
             }
             threads.handles.push(None);
             threads.last_spawn = None;
+            threads.awaits_others = false;
         });
         Begun(())
     }
@@ -479,9 +482,10 @@ impl Threads {
         self.handles[thread] = Some(handle);
     }
 
-    /// Returns `true` if a thread that was not joined has not ended.
-    pub(super) fn has_unfinished(&self) -> bool {
-        self.handles.iter().flatten().any(|handle| !handle.is_finished())
+    /// Returns `true` if a thread that was not joined has not ended, except the thread `which`.
+    pub(super) fn has_unfinished(&self, which: Option<usize>) -> bool {
+        let others = self.handles.iter().enumerate().filter(|(number, _)| which != Some(*number));
+        others.filter_map(|(_, handle)| handle.as_ref()).any(|handle| !handle.is_finished())
     }
 }
 

@@ -17,6 +17,7 @@ pub(crate) struct Door {
     fail: unsafe extern "C" fn(),
     may_be_old: unsafe extern "C" fn() -> bool,
     end_locals: unsafe extern "C" fn(),
+    await_others: unsafe extern "C" fn(),
 }
 
 /// A text in the memory of the side that created it.
@@ -78,6 +79,16 @@ pub fn end_locals() {
     if let Some(door) = open() {
         // SAFETY: this is a function of the engine that any thread of a run may call.
         unsafe { (door.end_locals)() }
+    }
+}
+
+/// Waits on the first thread of a run until all other threads have ended, if the engine steps this thread. The wait is
+/// a step that has no other order, unlike a join of each thread.
+#[inline(never)]
+pub fn await_others() {
+    if let Some(door) = open() {
+        // SAFETY: this is a function of the engine that the first thread of a run may call.
+        unsafe { (door.await_others)() }
     }
 }
 

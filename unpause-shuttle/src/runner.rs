@@ -151,6 +151,7 @@ impl Config {
             body();
             crate::thread::order();
             unpause_model::end_locals();
+            crate::thread::wait_for_detached();
         };
         let model = Model { plan, tool: "unpause-shuttle" };
         let Checked { runs, failure } = model.try_check(&body, has_captured || created.is_some());

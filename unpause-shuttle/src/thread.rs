@@ -61,6 +61,15 @@ pub(crate) fn order() {
     }
 }
 
+/// Waits at the end of the body for all other threads, if the search executes each order of steps and a thread has no
+/// handle. In shuttle, the end of a run waits for all such threads at once. Here it joins one after another, and each
+/// join could come before or after the steps of the others.
+pub(crate) fn wait_for_detached() {
+    if has_each_order() && unpause_model::has_detached() {
+        unpause_model::await_others();
+    }
+}
+
 /// Returns `true` if the search executes each order of steps. The search then needs no operations to know which steps
 /// conflict.
 pub(crate) fn has_each_order() -> bool {

@@ -141,6 +141,20 @@ fn runs_with_tasks_are_counted_on_request() {
     assert!(if is_complete { runs == 3 } else { runs != 3 }, "{runs} runs");
 }
 
+/// Two threads without a handle, with two steps each. The second thread begins after the first of three steps of the
+/// body. With `UNPAUSE_SHUTTLE_DFS=all`, the end of the run has no further steps, as in shuttle.
+#[test]
+fn runs_with_threads_left_behind_are_counted_on_request() {
+    let body = || {
+        thread::spawn(thread::yield_now);
+        thread::spawn(thread::yield_now);
+        thread::yield_now();
+    };
+    let runs = Runner::new(DfsScheduler::new(None, false), Config::new()).run(body);
+    let is_complete = std::env::var("UNPAUSE_SHUTTLE_DFS").is_ok();
+    assert!(if is_complete { runs == 126 } else { runs < 126 }, "{runs} runs");
+}
+
 /// A random walk almost never runs a long thread to its end before the short one continues.
 #[test]
 fn a_random_walk_is_taken_on_request() {

@@ -82,7 +82,6 @@ pub use self::signals::interrupt;
 pub use self::statics::save_statics;
 pub use self::std_state::streams::Streams;
 pub use self::thread::{inside, last_panic, note_panic, on_carrier, outside, point};
-pub use self::threads::end_locals;
-pub use self::threads::own_next_thread;
+pub use self::threads::{OTHERS, await_others, end_locals, own_next_thread};
 pub use self::uncontrolled::{Created, Exempt, exempt};
 pub use self::warm_up::{warm_up, warm_up_with};

@@ -252,6 +252,16 @@ unsafe extern "C" fn sched_yield() -> c_int {
     0
 }
 
+/// The number that stands for all other threads in [`Request::Join`].
+pub const OTHERS: usize = usize::MAX;
+
+/// Waits until all other threads of the run have ended. Must be called by the first thread. No effect on OS threads.
+pub fn await_others() {
+    if let Some(thread) = current() {
+        thread.stop(Request::Join { thread: OTHERS }, (0, frame_pointer()));
+    }
+}
+
 /// Drops the thread-locals of the current simulated thread now, in the order of its end. No effect on OS threads.
 ///
 /// The thread must not use thread-locals with destructors afterwards.

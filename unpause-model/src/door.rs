@@ -1,8 +1,10 @@
 //! The interface to the engine, which `cargo unpause test --any` links into the program.
 
 use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
+use std::thread;
 
 /// The functions of the engine; null if the program contains no engine. The engine's shim declares the types here with
 /// the same layouts.
@@ -18,6 +20,7 @@ pub(crate) struct Door {
     may_be_old: unsafe extern "C" fn() -> bool,
     end_locals: unsafe extern "C" fn(),
     await_others: unsafe extern "C" fn(),
+    outside: unsafe extern "C" fn(extern "C" fn(*mut c_void), *mut c_void) -> bool,
 }
 
 /// A text in the memory of the side that created it.
@@ -90,6 +93,30 @@ pub fn await_others() {
         // SAFETY: this is a function of the engine that the first thread of a run may call.
         unsafe { (door.await_others)() }
     }
+}
+
+/// A function for [`outside`], and later its result.
+type Slot<F, R> = (Option<F>, Option<thread::Result<R>>);
+
+/// Calls `act` outside of the run, on the thread that executes the runs, while the current thread waits. The call is
+/// not a step. Memory that `act` allocates outlives the run. Returns `None`, without a call, on a thread that the
+/// engine does not step.
+///
+/// # Errors
+/// Returns the payload if `act` panics.
+pub fn outside<F: FnOnce() -> R, R>(act: F) -> Option<thread::Result<R>> {
+    let door = open()?;
+    let mut slot: Slot<F, R> = (Some(act), None);
+    // SAFETY: `call_slot` takes this slot, which lives until the function returns.
+    let has_called = unsafe { (door.outside)(call_slot::<F, R>, (&raw mut slot).cast()) };
+    if has_called { slot.1 } else { None }
+}
+
+/// Calls the function in a slot, and stores its result there.
+extern "C" fn call_slot<F: FnOnce() -> R, R>(slot: *mut c_void) {
+    // SAFETY: `outside` passes its slot, and waits.
+    let (act, result) = unsafe { &mut *slot.cast::<Slot<F, R>>() };
+    *result = act.take().map(|act| catch_unwind(AssertUnwindSafe(act)));
 }
 
 impl Door {

@@ -1,5 +1,5 @@
-//! shuttle's events for `tracing`: the created tasks, and the end of the runs. They are sent when a check ends, because
-//! the subscribers of a test do not exist in its runs.
+//! shuttle's events for `tracing`: the created tasks, and the end of the runs. They are sent when a check ends, outside
+//! of the runs. The events of the test itself are sent at once: see [`heard`](crate::heard).
 
 use std::cell::Cell;
 use std::hash::{DefaultHasher, Hash, Hasher};

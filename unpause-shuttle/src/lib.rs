@@ -33,6 +33,7 @@ mod check;
 pub mod current;
 mod events;
 pub mod future;
+mod heard;
 pub mod hint;
 mod labels;
 pub mod lazy_static;

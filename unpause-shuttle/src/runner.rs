@@ -7,6 +7,7 @@ use std::time::Duration;
 use unpause_model::{Checked, Model};
 
 use crate::events::{self, Created};
+use crate::heard::Heard;
 use crate::scheduler::{Demands, MANY, Scheduler, seeds};
 
 /// Settings of a [`Runner`].
@@ -146,8 +147,12 @@ impl Config {
             );
         }
         let created = Created::if_heard();
+        let heard = Heard::if_any();
         let body = || {
             crate::thread::begin(demands, created);
+            if let Some(heard) = &heard {
+                heard.begin();
+            }
             body();
             crate::thread::order();
             unpause_model::end_locals();
@@ -155,6 +160,9 @@ impl Config {
         };
         let model = Model { plan, tool: "unpause-shuttle" };
         let Checked { runs, failure } = model.try_check(&body, has_captured || created.is_some());
+        if let Some(heard) = heard {
+            heard.end();
+        }
         if let Some(created) = created {
             created.send();
         }

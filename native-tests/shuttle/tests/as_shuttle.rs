@@ -155,6 +155,33 @@ fn runs_with_threads_left_behind_are_counted_on_request() {
     assert!(if is_complete { runs == 126 } else { runs < 126 }, "{runs} runs");
 }
 
+/// The check belongs to the test, so the test does not run again as a test without checks.
+#[test]
+fn a_check_may_run_on_another_thread() {
+    let other = std::thread::spawn(|| {
+        let body = || thread::spawn(|| {}).join().unwrap();
+        Runner::new(RandomScheduler::new(5), Config::new()).run(body)
+    });
+    assert_eq!(other.join().unwrap(), 5);
+}
+
+/// The sampled runs that check a search have one process, although the body has captured a value.
+#[test]
+fn a_search_of_a_closure_with_captured_values_has_few_processes() {
+    let folder = std::env::temp_dir().join(format!("unpause-shuttle-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (of_runs, word) = (folder.clone(), Arc::new(AtomicUsize::new(0)));
+    let runs = Runner::new(DfsScheduler::new(None, false), Config::new()).run(move || {
+        let other = thread::spawn(thread::yield_now);
+        word.fetch_add(1, SeqCst);
+        other.join().unwrap();
+        let _ = std::fs::File::create(of_runs.join(std::process::id().to_string()));
+    });
+    let processes = std::fs::read_dir(&folder).unwrap().count();
+    std::fs::remove_dir_all(folder).unwrap();
+    assert!(runs < 10 && processes < 30, "{runs} runs, {processes} processes");
+}
+
 /// A random walk almost never runs a long thread to its end before the short one continues.
 #[test]
 fn a_random_walk_is_taken_on_request() {

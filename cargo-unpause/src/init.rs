@@ -57,12 +57,12 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
     let mut changes = vec![Change::read(&manifest)?];
     let name = name_in(&changes[0].new, &Change::read(&root)?.new);
     add_dependencies(&mut changes[0].new, door, &name, &library())?;
-    if fast {
+    if fast || door == Door::Async {
         if !is_same(&root, &manifest) {
             changes.push(Change::read(&root)?);
         }
         let last = changes.len() - 1;
-        add_profile(&mut changes[last].new)?;
+        add_profile(&mut changes[last].new, fast)?;
     }
     if as_json {
         if yes {
@@ -251,14 +251,23 @@ fn add_dependencies(
     Ok(())
 }
 
-/// Adds the lines that compile the library for speed.
-fn add_profile(manifest: &mut DocumentMut) -> Result<(), Usage> {
+/// Adds the lines that compile the library without debug information, and with `fast` also the lines for speed. A
+/// package whose profile is one line in braces keeps that line.
+fn add_profile(manifest: &mut DocumentMut, fast: bool) -> Result<(), Usage> {
     let packages = table(manifest, &["profile", "dev", "package"])?;
-    for name in ["unpause", "unpause-run"] {
-        let mut profile = InlineTable::new();
-        profile.insert("opt-level", Toml::from(2));
-        profile.insert("debug", Toml::from(false));
-        add(packages, name, Toml::from(profile));
+    for (name, runs) in [("unpause", true), ("unpause-run", true), ("unpause-check", false)] {
+        let dotted = || {
+            let mut profile = Table::new();
+            profile.set_dotted(true);
+            Item::Table(profile)
+        };
+        let Some(profile) = packages.entry(name).or_insert_with(dotted).as_table_mut() else {
+            continue;
+        };
+        add(profile, "debug", Toml::from(false));
+        if fast && runs {
+            add(profile, "opt-level", Toml::from(1));
+        }
     }
     Ok(())
 }
@@ -350,7 +359,7 @@ usage: cargo unpause init [-p PACKAGE] [--threads] [--fast] [--yes] [--json]
   -p PACKAGE   the package, in a workspace with several
   --threads    for tests with plain threads only: one dev-dependency. Tests of a crate need no line at all under
                `cargo unpause test --any`
-  --fast       also compiles the library for speed: seven times as many seeds a second, and about 36 s more of
+  --fast       also compiles the library for speed: three times as many seeds a second, and about 27 s more of
                processor time, once
   --yes        writes without a question. Without a terminal nothing is written otherwise
   --json       writes the lines as JSON (docs/json.md), without a question
@@ -379,8 +388,8 @@ mod tests {
         let mut document: DocumentMut = manifest.parse().unwrap();
         let name = name_in(&document, &document);
         add_dependencies(&mut document, door, &name, &library())?;
-        if fast {
-            add_profile(&mut document)?;
+        if fast || door == Door::Async {
+            add_profile(&mut document, fast)?;
         }
         Ok(document.to_string())
     }
@@ -416,6 +425,25 @@ mod tests {
             lines
         };
         assert_eq!(plain(&written), plain(&known));
+    }
+
+    /// The lines for speed can come later, and existing lines of a profile stay.
+    #[test]
+    fn the_profile_only_gains_lines() {
+        let plain = with_lines("", Door::Async, false).unwrap();
+        assert!(plain.contains("\nunpause-check.debug = false\n"), "{plain}");
+        assert!(!plain.contains("opt-level"), "{plain}");
+        let fast = with_lines(&plain, Door::Async, true).unwrap();
+        assert_eq!(fast.matches(".opt-level = 1\n").count(), 2, "{fast}");
+        assert!(plain.lines().all(|line| fast.contains(line)), "{fast}");
+        assert_eq!(fast.parse::<DocumentMut>().unwrap().to_string(), fast);
+
+        let braces = "[profile.dev.package]\nunpause = { opt-level = 3 }\n";
+        let table = "[profile.dev.package.unpause-run]\nopt-level = 3\n";
+        let kept = with_lines(&format!("{braces}\n{table}"), Door::Async, true).unwrap();
+        assert!(kept.contains("unpause = { opt-level = 3 }\n"), "{kept}");
+        assert!(kept.contains(&format!("{table}debug = false\n")), "{kept}");
+        assert!(!kept.contains("opt-level = 1"), "{kept}");
     }
 
     #[test]

@@ -18,8 +18,9 @@ use super::ops::{self, LOAD, MOVE, REQUEUE, RESUME, WAIT, WAKE, WAKE_OP};
 use super::orders;
 use super::queues;
 use super::sites::Site;
-use super::threads::{Waiter, with};
+use super::threads::with;
 use super::timed::{TimedWait, Woken};
+use super::waiter::Waiter;
 use crate::rt::WORLD;
 use crate::run::event::Values;
 

@@ -273,10 +273,11 @@ impl LockCall {
         if family.lets_writers_queue() && is_search() {
             lock.queue(&QUEUE, site.place).await;
         }
-        if TRIES_FIRST.load(Ordering::Relaxed) && self.vacancy() == Vacancy::Free {
-            if lock.try_enter(&TRY_FIRST, site.place, || self.refresh()).await {
-                return self.complete(&UNLOCK, Manner::OfLock);
-            }
+        if TRIES_FIRST.load(Ordering::Relaxed)
+            && self.vacancy() == Vacancy::Free
+            && lock.try_enter(&TRY_FIRST, site.place, || self.refresh()).await
+        {
+            return self.complete(&UNLOCK, Manner::OfLock);
         }
         let exclusive = if family.kind() == "Mutex" { &LOCK } else { &WRITE };
         self.refresh();

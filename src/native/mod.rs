@@ -36,6 +36,7 @@ mod threads;
 mod timed;
 mod transfers;
 mod turns;
+mod waiter;
 
 use std::panic::{PanicHookInfo, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};

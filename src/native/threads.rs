@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
 use unpause_native::{Access, Death, Ended, Execution, Operation, Request};
 
@@ -17,64 +17,17 @@ use super::orders;
 use super::references::Counted;
 use super::sites::{Site, Sites};
 use super::spin::Looks;
+use super::waiter::Waiter;
 use crate::rt::WORLD;
-use crate::run::ids::TaskId;
 use crate::run::memory_model::{CELL, Raise};
 use crate::run::op::Op;
 use crate::run::panics::{Panicked, with_causes};
 use crate::run::points::Points;
-use crate::seam::{ForeignLock, ForeignWord, Handle, client};
+use crate::seam::{ForeignLock, ForeignWord, Handle};
 
 thread_local! {
     static THREADS: RefCell<Threads> = RefCell::new(Threads::default());
     static SITES: RefCell<Sites> = RefCell::new(Sites::default());
-}
-
-/// A wait of a thread in the queue of a word.
-#[derive(Debug)]
-pub(super) struct Waiter {
-    /// Set by a wake, but not by a timer.
-    pub(super) woken: AtomicBool,
-    /// Set by the first change of the awaited file: the task that made the change wakes the waiter.
-    told: AtomicBool,
-    pub(super) task: TaskId,
-    /// The bits of the wait. A wake ends it only if it has one of these bits.
-    bits: u32,
-    /// The key of the queue that the wait has joined first.
-    home: AtomicUsize,
-    /// The key of the queue that contains the wait, or has contained it last.
-    queue: AtomicUsize,
-}
-
-impl Waiter {
-    /// Returns a wait of the current task, which every wake ends.
-    pub(super) fn new() -> Arc<Waiter> {
-        Waiter::with_bits(u32::MAX)
-    }
-
-    /// Returns a wait of the current task for a wake with one of these bits.
-    pub(super) fn with_bits(bits: u32) -> Arc<Waiter> {
-        Arc::new(Waiter {
-            woken: AtomicBool::new(false),
-            told: AtomicBool::new(false),
-            task: TaskId(client() as u32),
-            bits,
-            home: AtomicUsize::new(0),
-            queue: AtomicUsize::new(0),
-        })
-    }
-
-    pub(super) fn is_woken(&self) -> bool {
-        self.woken.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn home(&self) -> usize {
-        self.home.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn queue(&self) -> usize {
-        self.queue.load(Ordering::Relaxed)
-    }
 }
 
 /// The use of a condition variable in a run.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::chances::{self, ENDS_EARLY, WAKES_SPURIOUSLY};
 use super::ops::TIME_OUT;
-use super::threads::{Waiter, with};
+use super::threads::with;
+use super::waiter::Waiter;
 use crate::rt::WORLD;
 use crate::run::chances::Chance;
 use crate::run::event::Values;

@@ -359,7 +359,7 @@ usage: cargo unpause init [-p PACKAGE] [--threads] [--fast] [--yes] [--json]
   -p PACKAGE   the package, in a workspace with several
   --threads    for tests with plain threads only: one dev-dependency. Tests of a crate need no line at all under
                `cargo unpause test --any`
-  --fast       also compiles the library for speed: three times as many seeds a second, and about 27 s more of
+  --fast       also compiles the library for speed: three times as many seeds a second, and about 38 s more of
                processor time, once
   --yes        writes without a question. Without a terminal nothing is written otherwise
   --json       writes the lines as JSON (docs/json.md), without a question

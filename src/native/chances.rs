@@ -176,7 +176,7 @@ pub(super) fn fail_weakly(thread: usize, access: &Access) -> Option<(u64, u64)> 
     if !has(Chance::Weak) {
         return None;
     }
-    // An operation that fails anyway needs no decision. One that writes the expected value again does not fail.
+    // An operation that fails anyway needs no decision. An operation that writes the expected value again succeeds.
     if !access.changes(with(|threads| threads.execution().value(thread))) {
         orders::fails_on_newest_only(thread);
         return None;

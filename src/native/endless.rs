@@ -4,7 +4,7 @@
 //! rounds on the heap, in a static or in a thread-local. Therefore a search continues the thread in a copy of the
 //! process, once for each loop. There the thread sees the values of its last round again, in up to [`MOST`] accesses.
 //! If it then does anything else, the loop ends by itself. The search does not try the orders in which it does so, and
-//! is no proof.
+//! is no proof. A search without an answer is no proof either.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -20,16 +20,8 @@ use crate::run::points::Points;
 
 /// The number of accesses of a loop in a copy of the process. A loop that counts further is regarded as endless.
 const MOST: usize = 20_000;
-/// The number of copies for each loop, if the registers of its rounds differ from copy to copy, or if a copy does not
-/// know the answer.
+/// The number of copies for each loop, if the registers of its rounds differ from run to run.
 const COPIES: usize = 4;
-
-/// The answer of a copy: the thread repeats its round.
-const REPEATS: u8 = 0;
-/// The answer of a copy: the thread does something else.
-const ENDS: u8 = 1;
-/// The answer of a copy: the thread waits for another thread.
-const WAITS: u8 = 2;
 
 /// A loop that a copy has continued.
 struct Tried {
@@ -37,8 +29,8 @@ struct Tried {
     place: (u64, u64),
     /// The registers of the thread at the start of its round.
     state: u64,
-    /// The answer of the copy, if any.
-    answer: Option<u8>,
+    /// True if the thread repeats its round in the copy. False without an answer.
+    repeats: bool,
 }
 
 /// The loops of the current search.
@@ -62,43 +54,49 @@ pub(super) fn is_held(thread: usize, (access, site): (Access, Site), round: &[Lo
     }
     let place = (site.lines, site.caller);
     let mut tried = tried();
-    let here = || tried.iter().filter(|other| other.place == place);
-    if here().any(|other| other.state == state && other.answer.is_some_and(|it| it != WAITS)) {
-        return;
-    }
-    if here().count() >= COPIES {
-        let is_unknown = |other: &Tried| other.answer.is_none_or(|answer| answer == WAITS);
-        if here().all(is_unknown) {
-            WORLD.with(|world| world.note_unseen(COUNTED));
+    let mut here = tried.iter().filter(|other| other.place == place);
+    let count = here.clone().count();
+    let repeats = match here.find(|other| other.state == state) {
+        Some(known) => known.repeats,
+        // The registers differ from run to run.
+        None if count >= COPIES => tried.iter().all(|other| other.place != place || other.repeats),
+        None => {
+            let repeats = ask((access, site), thread, round);
+            tried.push(Tried { place, state, repeats });
+            repeats
         }
-        return;
+    };
+    // Each run notes the loop, because a search that begins again forgets the notes of its runs.
+    if !repeats {
+        WORLD.with(|world| world.note_unseen(COUNTED));
     }
+}
+
+/// Returns `true` if the thread repeats its round in a copy of the process. Returns `false` without an answer.
+fn ask((access, site): (Access, Site), thread: usize, round: &[Look]) -> bool {
     let (execution, points) = with(|threads| (threads.execution.take(), threads.points));
     let mut execution = execution.expect("a run of plain threads is on");
     let answer = execution.ask_copy(|execution| {
-        continues(execution, thread, (Request::Access(access), site), round, points)
+        u8::from(repeats(execution, thread, (Request::Access(access), site), round, points))
     });
     with(|threads| threads.execution = Some(execution));
-    if answer == Some(ENDS) {
-        WORLD.with(|world| world.note_unseen(COUNTED));
-    }
-    tried.push(Tried { place, state, answer });
+    answer == Some(1)
 }
 
-/// Continues a thread with the values of this round. Returns the answer of the copy.
-fn continues(
+/// Continues a thread with the values of this round. Returns `false` if the thread does anything else, or waits for a
+/// lock.
+fn repeats(
     execution: &mut Execution,
     thread: usize,
     (mut request, mut site): (Request, Site),
     round: &[Look],
     points: Points,
-) -> u8 {
+) -> bool {
     for _ in 0..MOST {
         let address = match request {
             Request::Access(access) => access.address,
             Request::Yield => 0,
-            Request::Wait { .. } => return WAITS,
-            _ => return ENDS,
+            _ => return false,
         };
         let look = round.iter().find(|look| look.is_at(address, site));
         let reply = match (look, request) {
@@ -106,14 +104,12 @@ fn continues(
             (None, Request::Access(access)) if is_no_look(&access, site, points) => {
                 execution.perform(thread).0
             }
-            // The thread has found a lock that another thread has.
-            _ if site.lock.is_some() || site.is_behind => return WAITS,
-            _ => return ENDS,
+            _ => return false,
         };
         request = execution.resume(thread, reply);
         site = Threads::site(execution, thread);
     }
-    REPEATS
+    true
 }
 
 /// Returns `true` for an access that is never part of a round: an operation of a lock, or one that is not a point.

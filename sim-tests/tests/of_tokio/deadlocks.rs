@@ -244,7 +244,7 @@ fn forgotten_permits_are_named() {
     );
 }
 
-/// Two tasks lock in opposite orders while the body continues. The tasks step in the one order that blocks them.
+/// Two tasks lock in opposite orders while the body continues. The tasks step in the only order that blocks them.
 async fn locks_in_opposite_order(goes_on: impl AsyncFn()) {
     let locks = Arc::new((sim::Mutex::new(()), sim::Mutex::new(())));
     for turned in [false, true] {

@@ -378,7 +378,7 @@ fn decisions_are_drawn_only_if_they_matter() {
     assert_eq!(nested, 2);
 }
 
-/// Runs a task that selects and joins, beside a task that sends and a task that notifies.
+/// Runs three tasks: the first selects and joins, the second sends, and the third notifies.
 async fn mixed(nested: bool) -> Vec<u32> {
     let (sender, mut receiver) = mpsc::channel(2);
     let told = std::sync::Arc::new(Notify::new());

@@ -3,7 +3,7 @@
 //! An instrumented program reports each such thread with its place ([`native::take_started`]). In other programs, the
 //! kernel is the only source. A new thread has the name of the thread that creates it, until it gets its own. So the
 //! threads of the engine have a unique name during a test, and a thread with this name that exists after the last run
-//! was started by a run. Only threads that wait are counted, as the threads of a pool do.
+//! was started by a run. Only waiting threads are counted. The threads of a pool wait.
 //!
 //! # Limits
 //!

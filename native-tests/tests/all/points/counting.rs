@@ -175,6 +175,29 @@ fn a_list_on_the_heap_is_no_proof() {
     });
 }
 
+/// The search begins again after its first run, because the program reads a number of references.
+#[test]
+fn a_list_is_no_proof_for_a_search_that_begins_again() {
+    must_not_prove(|| {
+        let shared = Arc::new(());
+        let other = {
+            let shared = shared.clone();
+            thread::spawn(move || drop(shared))
+        };
+        flagged(|flag| {
+            let mut list: Box<(VecDeque<u64>, [u64; 64])> = Box::new(((0..40).collect(), [0; 64]));
+            while black_box(&mut list).0.pop_front().is_some() {
+                if flag.load(SeqCst) == 1 {
+                    return false;
+                }
+            }
+            true
+        });
+        black_box(Arc::strong_count(&shared));
+        other.join().unwrap();
+    });
+}
+
 #[test]
 fn a_list_in_a_thread_local_is_no_proof() {
     thread_local! {

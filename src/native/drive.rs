@@ -15,6 +15,7 @@ use super::death;
 use super::detail;
 use super::futexes;
 use super::locks;
+use super::looks::Repeated;
 use super::loops;
 use super::memory;
 use super::ops::{self, POINT, SLEEP, YIELD};
@@ -23,7 +24,7 @@ use super::others;
 use super::queues;
 use super::references;
 use super::sites::{Loose, Site};
-use super::spin::{Looks, Repeated};
+use super::spin::Looks;
 use super::threads::{Threads, with};
 use super::transfers::transfer;
 use super::turns;
@@ -126,10 +127,10 @@ fn do_at_once(thread: usize, access: Access, site: Site, points: Points) -> Opti
 /// Performs an access at a point. If the access belongs to a loop that changes nothing, the point is left out, or the
 /// thread is held. Returns the previous value.
 async fn do_in_loop(thread: usize, access: Access, site: Site, looks: &mut Looks) -> u64 {
-    let look = looks.next(thread, access.address, &site);
-    let (old, new, is_newest) = match looks.repeated(look, &site) {
+    let mut look = looks.next(thread, &access, &site);
+    let (old, new, is_newest) = match looks.repeated(thread, &mut look, &site) {
         Repeated::Again { value, noted } if sees(thread, access, site, value, noted) => {
-            looks.saw_again(look, value);
+            looks.saw_again(thread, (look, &site), value);
             orders::treat(orders::in_turn(site));
             return perform(thread).0;
         }
@@ -140,7 +141,7 @@ async fn do_in_loop(thread: usize, access: Access, site: Site, looks: &mut Looks
         }
     };
     if is_newest {
-        looks.saw(thread, look, access, (old, new));
+        looks.saw(thread, (look, &site), access, (old, new));
     } else {
         // This is not a round of a loop: a thread is held for the newest values only.
         looks.forget();

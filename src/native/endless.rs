@@ -11,9 +11,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use unpause_native::{Access, Execution, Request};
 
 use super::locks;
+use super::looks::Look;
 use super::queues;
 use super::sites::Site;
-use super::spin::{COUNTED, Look};
+use super::spin::COUNTED;
 use super::threads::{Threads, with};
 use crate::rt::WORLD;
 use crate::run::points::Points;

@@ -19,6 +19,7 @@ mod futexes;
 mod helper;
 mod isolation;
 mod locks;
+mod looks;
 mod loops;
 mod memory;
 mod notes;

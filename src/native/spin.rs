@@ -30,10 +30,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use unpause_native::{Access, Operation};
 
+use super::looks::{Look, Repeated, Round};
 use super::shortened;
 use super::sites::Site;
 use super::threads::with;
-use crate::rt::{WORLD, World};
+use crate::rt::WORLD;
 
 /// The maximum number of reads in a round.
 const ROUND: usize = 16;
@@ -66,70 +67,6 @@ pub(crate) fn count_yields(wanted: bool) {
     COUNTS_YIELDS.store(wanted, Ordering::Relaxed);
 }
 
-/// An access of a thread, or a yield.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Look {
-    /// [`SiteParts::lines`] of its place. The value is equal in all copies of an unrolled loop body.
-    lines: u64,
-    /// The address of the access; 0 for a yield.
-    address: usize,
-    /// The value before the access.
-    pub(super) value: u64,
-    /// The value after the access, if the access was a change. `None` for a read.
-    pub(super) left: Option<u64>,
-    /// A hash of the thread's registers before the access and of its address in the program; 0 if the place is new. In
-    /// a loop with changes, it includes the stack.
-    pub(super) state: u64,
-    /// A hash of the thread's stack and of the memory around its locks.
-    memory: u64,
-    /// The number of events in the run before this access.
-    seen: usize,
-}
-
-impl Look {
-    fn is_same(&self, other: &Look) -> bool {
-        let parts = |look: &Look| (look.lines, look.address, look.value, look.left);
-        parts(self) == parts(other)
-    }
-
-    fn is_yield(&self) -> bool {
-        self.address == 0
-    }
-
-    /// Returns `true` for an access to this address, or a yield with the address 0, at this place.
-    pub(super) fn is_at(&self, address: usize, site: Site) -> bool {
-        (self.lines, self.address) == (site.lines, address)
-    }
-}
-
-/// A round of a loop.
-#[derive(Debug)]
-pub(super) struct Round {
-    /// The addresses of the reads in the round, and a number of events of the run. A change of an address counts only
-    /// after that many events.
-    pub(super) looked: (Vec<usize>, usize),
-    /// True if the thread continues when no other thread can.
-    pub(super) let_go: bool,
-    /// The number of accesses in the round, if the thread is held because its rounds are alike. `None` if it has been
-    /// held before at the same values.
-    pub(super) alike: Option<usize>,
-}
-
-/// The next read of a thread, compared with its earlier reads.
-#[derive(Debug)]
-pub(super) enum Repeated {
-    /// The read is a point.
-    No,
-    /// The read repeats an earlier one if it sees this value. It is then not a point.
-    Again {
-        value: u64,
-        /// True if the read is recorded: once in each step for each address.
-        noted: bool,
-    },
-    /// The read repeats an earlier one until one of these objects changes.
-    Unchanged(Round),
-}
-
 /// Returns `true` if the memory of a thread differs in each of these rounds from the previous round. The thread may
 /// then count its rounds there. If two consecutive rounds are equal, the next round is equal, too, unless another
 /// thread changes something. So a difference before or after them is a change by another thread.
@@ -144,6 +81,14 @@ const GUARDS: usize = 8;
 #[derive(Debug, Default)]
 pub(super) struct Looks {
     looks: Vec<Look>,
+    /// [`rounds`](Self::rounds) of the next access.
+    found: Option<(usize, usize)>,
+    /// A [bit](Look::bit) for each place and address of `looks`.
+    places: u64,
+    /// True if the last access equals one of the [`ROUND`] accesses before it.
+    repeats: bool,
+    /// The number of further accesses until none of the last [`ROUND`] is a yield.
+    yielded: usize,
     /// The number of reads without a point since the last read with a point.
     again: u32,
     /// The addresses of reads without a point in the current step of the thread.
@@ -162,53 +107,86 @@ pub(super) struct Looks {
 }
 
 impl Looks {
-    /// Returns the access that a thread has requested, with the address 0 for a yield. Its value is not known before
-    /// its turn.
-    pub(super) fn next(&self, thread: usize, address: usize, site: &Site) -> Look {
-        let mut look = self.look(thread, address, site, &self.looks);
+    /// Returns the access that a thread has requested. Its value is not known before its turn.
+    //
+    // Hashes are costly, and only rounds with equal values are compared. A load gets its hashes when its value is
+    // known, because it changes nothing. The value that a change leaves is often known before.
+    pub(super) fn next(&self, thread: usize, access: &Access, site: &Site) -> Look {
+        let look = Look::at(access.address, site);
+        let may_equal = |other: &Look| match access.operation {
+            Operation::Load => false,
+            Operation::Store => other.left == Some(access.operand),
+            Operation::CompareExchange => other.left.is_none_or(|left| left == access.replacement),
+            _ => true,
+        };
+        match !site.backs_off && self.is_compared(&look, may_equal) {
+            true => self.hashed(thread, look, site),
+            false => look,
+        }
+    }
+
+    /// Returns the yield that a thread has requested.
+    fn next_yield(&self, thread: usize, site: &Site) -> Look {
+        let look = Look::at(0, site);
+        let is_compared = !site.backs_off && self.is_compared(&look, |_| true);
+        if is_compared { self.hashed(thread, look, site) } else { look }
+    }
+
+    /// Returns the last accesses at the place and address of `look`, latest first.
+    fn here(&self, look: &Look) -> impl Iterator<Item = &Look> {
+        let number = if self.places & look.bit() == 0 { 0 } else { ROUND };
+        self.looks.iter().rev().take(number).filter(|other| other.is_here(look))
+    }
+
+    /// Returns `true` if `look` may begin a round that is compared with an earlier round. It then equals one of the last
+    /// accesses here, for which `may_equal` is true. Rounds with changes are compared only if they may be undone.
+    fn is_compared(&self, look: &Look, may_equal: impl Fn(&Look) -> bool) -> bool {
+        if self.is_search || self.yielded > 0 {
+            return self.here(look).any(may_equal);
+        }
+        let unchanged = self.looks.iter().rev().take(ROUND).take_while(|look| look.left.is_none());
+        self.places & look.bit() != 0
+            && unchanged.filter(|other| other.is_here(look)).any(may_equal)
+    }
+
+    /// Returns an access of `looks` with its hashes, before the access has changed memory.
+    fn hashed(&self, thread: usize, mut look: Look, site: &Site) -> Look {
+        self.hash(thread, &mut look, site);
         if look.state != 0 && self.may_undo(&look) {
             look.state ^= with(|threads| threads.execution().hash_of_stack(thread)) << 1;
         }
         look
     }
 
-    /// Returns the access that a thread has requested. `earlier` are the accesses of the same kind.
-    fn look(&self, thread: usize, address: usize, site: &Site, earlier: &[Look]) -> Look {
-        let lines = site.lines;
-        let is_known = earlier.iter().rev().take(ROUND).any(|look| look.is_at(address, *site));
-        let registers = || with(|threads| threads.execution().registers(thread));
-        let state = |registers: u64| (registers ^ site.caller) | 1;
-        let state = if is_known { registers().map_or(0, state) } else { 0 };
-        let memory = match is_known {
-            true => with(|threads| threads.execution().hash_of_counters(thread)),
-            false => 0,
-        };
-        let memory = self.guards.iter().fold(memory, |all, guard| all.rotate_left(7) ^ guard);
-        let seen = WORLD.with(World::events);
-        Look { lines, address, value: 0, left: None, state, memory, seen }
-    }
-
-    /// Returns `true` if one of the last accesses has a property.
-    fn has(&self, property: fn(&Look) -> bool) -> bool {
-        self.looks.iter().rev().take(ROUND).any(property)
+    /// Adds the hashes of the thread to its next access.
+    fn hash(&self, thread: usize, look: &mut Look, site: &Site) {
+        let (registers, memory) = with(|threads| {
+            let execution = threads.execution();
+            (execution.registers(thread), execution.hash_of_counters(thread))
+        });
+        look.state = registers.map_or(0, |registers| (registers ^ site.caller) | 1);
+        look.memory = self.guards.iter().fold(memory, |all, guard| all.rotate_left(7) ^ guard);
     }
 
     /// Returns `true` if the thread may be in a loop that undoes its changes, and `look` begins another round.
     fn may_undo(&self, look: &Look) -> bool {
-        let is_here = |other: &&Look| (other.lines, other.address) == (look.lines, look.address);
-        let mut here = self.looks.iter().rev().filter(is_here);
+        let mut here = self.looks.iter().rev().filter(|other| other.is_here(look));
         let mut is_alike =
             || here.next().zip(here.next()).is_some_and(|(one, two)| one.is_same(two));
-        self.has(|look| look.left.is_some())
-            && (self.has(Look::is_yield) || self.is_search && is_alike())
+        self.looks.iter().rev().take(ROUND).any(|look| look.left.is_some())
+            && (self.yielded > 0 || self.is_search && is_alike())
     }
 
     /// Compares the next access with the previous rounds.
     //
     // This depends only on the values that the thread has seen. Otherwise the previous step would count as a read of
     // the current memory.
-    pub(super) fn repeated(&self, look: Look, site: &Site) -> Repeated {
-        let Some((period, rounds)) = self.rounds(&look) else { return Repeated::No };
+    pub(super) fn repeated(&mut self, thread: usize, look: &mut Look, site: &Site) -> Repeated {
+        self.found = self.rounds(look);
+        let Some((period, rounds)) = self.found else { return Repeated::No };
+        if rounds >= ROUNDS_ALIKE && look.state == 0 && !site.backs_off {
+            *look = self.hashed(thread, *look, site);
+        }
         let round = &self.looks[self.looks.len() - period..];
         let earlier =
             || self.looks.iter().rev().skip(period - 1).step_by(period).take(ROUNDS_ALIKE - 1);
@@ -293,15 +271,21 @@ impl Looks {
     /// Returns the number of reads in a round, and the number of complete rounds before `look`, if `look` begins
     /// another round.
     fn rounds(&self, look: &Look) -> Option<(usize, usize)> {
+        if self.places & look.bit() == 0 {
+            return None;
+        }
         let looks = &self.looks;
-        let is_here = |other: &Look| (other.lines, other.address) == (look.lines, look.address);
-        let period = |period: &usize| is_here(&looks[looks.len() - period]);
+        let period = |period: &usize| looks[looks.len() - period].is_here(look);
         let rounds = |period: usize| {
             let pairs = looks.iter().rev().zip(looks.iter().rev().skip(period));
             1 + pairs.take_while(|(late, early)| late.is_same(early)).count() / period
         };
-        (1..=ROUND.min(looks.len()))
-            .filter(period)
+        let mut periods = (1..=ROUND.min(looks.len())).filter(period);
+        if !self.repeats {
+            // The last access is part of no complete round.
+            return periods.next().map(|period| (period, 1));
+        }
+        periods
             .map(|period| (period, rounds(period)))
             .max_by_key(|(period, rounds)| (*rounds, std::cmp::Reverse(*period)))
     }
@@ -318,7 +302,10 @@ impl Looks {
         if !self.is_search {
             return None;
         }
-        let call = self.look(thread, address, site, &self.calls);
+        let mut call = Look::at(address, site);
+        if self.calls.iter().rev().take(ROUND).any(|earlier| earlier.is_here(&call)) {
+            self.hash(thread, &mut call, site);
+        }
         let period = (1..=ROUND).find(|period| self.is_alike(&call, *period));
         if self.calls.len() == ROUND * ROUNDS {
             self.calls.drain(..ROUND * ROUNDS / 2);
@@ -353,9 +340,7 @@ impl Looks {
             && (1..=ROUNDS_ALIKE).all(|nth| {
                 let head = self.calls.len().checked_sub(nth * period).map(|at| &self.calls[at]);
                 let same = |head: &Look| (head.state, head.memory) == (call.state, call.memory);
-                let is_here =
-                    |head: &Look| (head.lines, head.address) == (call.lines, call.address);
-                head.is_some_and(|head| is_here(head) && (nth == ROUNDS_ALIKE || same(head)))
+                head.is_some_and(|head| head.is_here(call) && (nth == ROUNDS_ALIKE || same(head)))
             })
     }
 
@@ -377,7 +362,7 @@ impl Looks {
     pub(super) fn saw(
         &mut self,
         thread: usize,
-        look: Look,
+        (look, site): (Look, &Site),
         access: Access,
         (old, new): (u64, u64),
     ) {
@@ -390,21 +375,22 @@ impl Looks {
         if failed_spuriously {
             return self.forget();
         }
+        let look = Look { value: old, left: changed.then_some(new), ..look };
+        let look = self.completed(thread, look, site);
         // Without a yield, only a search holds a loop with changes.
-        if changed && (self.is_search || self.has(Look::is_yield)) {
+        if changed && (self.is_search || self.yielded > 0) {
             self.guarded(thread, access.address);
         }
         if changed {
             self.calls.clear();
         }
-        let look = Look { value: old, left: changed.then_some(new), ..look };
         let round = |period: usize| &self.looks[self.looks.len() - period..];
         let repeats = |period: usize, rounds: usize| {
             let yields = || self.is_search || round(period).iter().any(Look::is_yield);
             let waits = || rounds >= ROUNDS_ALIKE && yields();
             round(period)[0].is_same(&look) && (!changed || waits())
         };
-        match self.rounds(&look) {
+        match self.found.take() {
             Some((period, rounds)) if repeats(period, rounds) => {
                 // In a loop without changes, only rounds without points count.
                 let has_changes = round(period).iter().any(|look| look.left.is_some());
@@ -416,13 +402,25 @@ impl Looks {
     }
 
     /// Records that the thread performed a read without a point.
-    pub(super) fn saw_again(&mut self, look: Look, value: u64) {
+    pub(super) fn saw_again(&mut self, thread: usize, (look, site): (Look, &Site), value: u64) {
+        let look = self.completed(thread, Look { value, ..look }, site);
         self.again += 1;
         shortened::count_round();
         if !self.seen_in_step.contains(&look.address) {
             self.seen_in_step.push(look.address);
         }
-        self.keep(Look { value, ..look });
+        self.keep(look);
+    }
+
+    /// Returns a completed access, with its hashes if it may belong to a round that is compared.
+    fn completed(&mut self, thread: usize, look: Look, site: &Site) -> Look {
+        let repeats = self.here(&look).any(|other| other.is_same(&look));
+        self.repeats = repeats;
+        let is_load = look.state == 0 && look.left.is_none() && !site.backs_off;
+        match self.repeats && is_load && self.is_compared(&look, |other| other.is_same(&look)) {
+            true => self.hashed(thread, look, site),
+            false => look,
+        }
     }
 
     /// Records a yield. Returns `true` if it is part of a round without points.
@@ -430,13 +428,15 @@ impl Looks {
         if COUNTS_YIELDS.load(Ordering::Relaxed) {
             return false;
         }
-        let look = self.next(thread, 0, site);
-        let again = matches!(self.repeated(look, site), Repeated::Again { .. });
+        let mut look = self.next_yield(thread, site);
+        let again = matches!(self.repeated(thread, &mut look, site), Repeated::Again { .. });
         self.again += u32::from(again);
         match again {
             true => shortened::count_round(),
             false => self.seen_in_step.clear(),
         }
+        let repeats = self.here(&look).next().is_some();
+        self.repeats = repeats;
         self.keep(look);
         again
     }
@@ -445,6 +445,8 @@ impl Looks {
         if self.looks.len() == 2 * ROUND * ROUNDS {
             self.looks.drain(..ROUND * ROUNDS);
         }
+        self.places |= look.bit();
+        self.yielded = if look.is_yield() { ROUND } else { self.yielded.saturating_sub(1) };
         self.looks.push(look);
     }
 
@@ -485,6 +487,7 @@ impl Looks {
     /// Forgets all reads, because the thread changed something.
     pub(super) fn forget(&mut self) {
         self.looks.clear();
+        (self.found, self.places, self.repeats, self.yielded) = (None, 0, false, 0);
         self.seen_in_step.clear();
         self.guards = [0; GUARDS];
         self.calls.clear();

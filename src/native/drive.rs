@@ -11,6 +11,7 @@ use unpause_native::{Access, Operation, Request};
 use super::beyond;
 use super::calls;
 use super::chances;
+use super::channels::Operations;
 use super::death;
 use super::detail;
 use super::futexes;
@@ -39,8 +40,10 @@ use crate::seam::{ForeignOp, Handle, YieldPoint, draw_key, spawn};
 pub(super) async fn drive(thread: usize) {
     let (mut reply, mut looks) = (0, with(Threads::take_looks));
     let points = with(|threads| threads.points);
+    let mut operations = Operations::begin();
     loop {
         let (request, site) = resume(thread, reply, points);
+        let continues = operations.continue_with(&request, site, points);
         if !matches!(request, Request::Access(_) | Request::Yield) {
             looks.forget();
         }
@@ -54,7 +57,7 @@ pub(super) async fn drive(thread: usize) {
             Request::Access(access) => match locks::whole(&access, site, points) {
                 Some(part) => {
                     loops::before_call(thread, access, site, &mut looks).await;
-                    let old = locks::step(thread, access, site, part).await;
+                    let old = locks::step(thread, access, site, (part, continues)).await;
                     if part.is_unlock() {
                         looks.guarded(thread, access.address);
                     }
@@ -63,7 +66,7 @@ pub(super) async fn drive(thread: usize) {
                 None => match do_at_once(thread, access, site, points) {
                     Some(old) => old,
                     None if points.all => do_access(thread, access, site).await.0,
-                    None => do_in_loop(thread, access, site, &mut looks).await,
+                    None => do_in_loop(thread, access, site, (continues, &mut looks)).await,
                 },
             },
             Request::Yield if site.is_behind && queues::are_on() => 0,
@@ -74,7 +77,7 @@ pub(super) async fn drive(thread: usize) {
             }
             Request::Fault => return memory::failed().await,
             Request::Died(reason) => death::fail(thread, reason, site.place),
-            request => call(thread, request, site).await,
+            request => call(thread, request, (site, continues)).await,
         };
     }
 }
@@ -124,15 +127,25 @@ fn do_at_once(thread: usize, access: Access, site: Site, points: Points) -> Opti
     Some(do_quietly(thread, access, site).0)
 }
 
-/// Performs an access at a point. If the access belongs to a loop that changes nothing, the point is left out, or the
-/// thread is held. Returns the previous value.
-async fn do_in_loop(thread: usize, access: Access, site: Site, looks: &mut Looks) -> u64 {
+/// Performs an access at a point, or in the current step if the access [continues](Operations::continue_with) it. If
+/// the access belongs to a loop that changes nothing, the point is left out, or the thread is held. Returns the
+/// previous value.
+async fn do_in_loop(
+    thread: usize,
+    access: Access,
+    site: Site,
+    (continues, looks): (bool, &mut Looks),
+) -> u64 {
     let mut look = looks.next(thread, &access, &site);
     let (old, new, is_newest) = match looks.repeated(thread, &mut look, &site) {
         Repeated::Again { value, noted } if sees(thread, access, site, value, noted) => {
             looks.saw_again(thread, (look, &site), value);
             orders::treat(orders::in_turn(site));
             return perform(thread).0;
+        }
+        Repeated::No | Repeated::Again { .. } if continues => {
+            let (old, new) = do_in_step(thread, access, site);
+            (old, new, true)
         }
         Repeated::No | Repeated::Again { .. } => do_access(thread, access, site).await,
         Repeated::Unchanged(round) => {
@@ -149,13 +162,16 @@ async fn do_in_loop(thread: usize, access: Access, site: Site, looks: &mut Looks
     old
 }
 
-/// Performs a request that is not an access: a wait, a wake, a thread, a sleep, or a transfer. Returns the reply.
-async fn call(thread: usize, request: Request, site: Site) -> u64 {
+/// Performs a request that is not an access: a wait, a wake, a thread, a sleep, or a transfer. A wait or a wake that
+/// `continues` the current step is an effect of it. Returns the reply.
+async fn call(thread: usize, request: Request, (site, continues): (Site, bool)) -> u64 {
     match request {
         Request::Wait { word, expected, bits, deadline } => {
-            futexes::wait(thread, word, (expected, bits), deadline, site).await
+            futexes::wait(thread, word, (expected, bits), deadline, (site, continues)).await
         }
-        Request::Wake { word, count, bits } => futexes::wake_with(word, count, bits, site).await,
+        Request::Wake { word, count, bits } => {
+            futexes::wake_with(word, count, bits, (site, continues)).await
+        }
         Request::Requeue { word, to, wakes, moves, expected } => {
             futexes::requeue(thread, [word, to], [wakes, moves], expected, site).await
         }
@@ -228,6 +244,21 @@ pub(super) fn do_quietly(thread: usize, mut access: Access, site: Site) -> (u64,
     });
     if let Some(word) = word {
         word.note(ops::op(&access, site), site.place, values(&access, old, new));
+    }
+    (old, new)
+}
+
+/// Performs an access as an effect of the current step. Returns the previous value and the new value.
+fn do_in_step(thread: usize, mut access: Access, site: Site) -> (u64, u64) {
+    let (old, new, word, op, has_locks) = with(|threads| {
+        let word = threads.word_at(access.address, ops::kind(&access), site);
+        let op = threads.op(&access, site);
+        let (old, new) = threads.perform(thread, &mut access, site);
+        (old, new, word, op, threads.has_locks())
+    });
+    word.note(op, site.place, values(&access, old, new));
+    if has_locks {
+        locks::changed_otherwise(access.address, new, site);
     }
     (old, new)
 }

@@ -50,7 +50,7 @@ pub(super) async fn wait(
     address: usize,
     (expected, bits): (u32, u32),
     deadline: Option<u64>,
-    site: Site,
+    (site, continues): (Site, bool),
 ) -> u64 {
     locks::is_waited_for(address, site);
     let word = with(|threads| threads.word_at(address, "futex", site));
@@ -71,7 +71,7 @@ pub(super) async fn wait(
         })
     };
     let is_whole = site.is_whole_lock(with(|threads| threads.points));
-    let joined = if is_whole || site.is_behind && queues::are_on() {
+    let joined = if is_whole || continues || site.is_behind && queues::are_on() {
         let (joined, values) = enqueue();
         word.note(&WAIT, site.place, values);
         joined
@@ -92,11 +92,16 @@ pub(super) async fn wait(
 
 /// Wakes waiters of a word. Returns their number.
 pub(super) async fn wake(address: usize, count: u32, site: Site) -> u64 {
-    wake_with(address, count, ALL, site).await
+    wake_with(address, count, ALL, (site, false)).await
 }
 
 /// Wakes waiters of a word that wait for one of these bits. Returns their number.
-pub(super) async fn wake_with(address: usize, count: u32, bits: u32, site: Site) -> u64 {
+pub(super) async fn wake_with(
+    address: usize,
+    count: u32,
+    bits: u32,
+    (site, continues): (Site, bool),
+) -> u64 {
     locks::is_waited_for(address, site);
     let word = with(|threads| threads.word_at(address, "futex", site));
     let dequeue = || {
@@ -105,7 +110,13 @@ pub(super) async fn wake_with(address: usize, count: u32, bits: u32, site: Site)
         // Without waiters, a wake changes nothing and commutes with other wakes.
         (woken, Values::Changed(0, number))
     };
-    let woken: Vec<Arc<Waiter>> = word.point(&WAKE, site.place, dequeue).await;
+    let woken: Vec<Arc<Waiter>> = if continues {
+        let (woken, values) = dequeue();
+        word.note(&WAKE, site.place, values);
+        woken
+    } else {
+        word.point(&WAKE, site.place, dequeue).await
+    };
     let_go(&woken, address, site);
     woken.len() as u64
 }

@@ -31,6 +31,7 @@ use super::orders;
 use super::sites::{REPLACEMENTS, Site};
 use super::threads::with;
 use crate::rt::{Vacancy, WORLD};
+use crate::run::event::Values;
 use crate::run::functions::last_name;
 use crate::run::op::{self, Op};
 use crate::run::points::Points;
@@ -222,8 +223,14 @@ fn gives_up(access: &Access) -> Option<LockStep> {
     Some(LockStep { family, act })
 }
 
-/// Performs an access that is part of a lock call. Returns the value with which the thread continues.
-pub(super) async fn step(thread: usize, access: Access, site: Site, part: LockStep) -> u64 {
+/// Performs an access that is part of a lock call, in the current step if the access `continues` it and the lock is
+/// free. Returns the value with which the thread continues.
+pub(super) async fn step(
+    thread: usize,
+    access: Access,
+    site: Site,
+    (part, continues): (LockStep, bool),
+) -> u64 {
     let act = part.of_access(&access);
     if matches!(act, Act::Count | Act::CountOne) {
         if with(|threads| threads.counts(thread, &access, act == Act::CountOne)) {
@@ -243,7 +250,7 @@ pub(super) async fn step(thread: usize, access: Access, site: Site, part: LockSt
         // Other threads release their locks without points, and writers do not queue.
         detail::simplify();
     }
-    let call = LockCall { thread, access, site, family, lock };
+    let call = LockCall { thread, access, site, family, lock, continues };
     match act {
         Act::Lock => call.lock().await,
         Act::TryLock => call.try_lock().await,
@@ -265,6 +272,7 @@ struct LockCall {
     site: Site,
     family: Family,
     lock: Arc<ForeignLock>,
+    continues: bool,
 }
 
 impl LockCall {
@@ -281,6 +289,13 @@ impl LockCall {
         }
         let exclusive = if family.kind() == "Mutex" { &LOCK } else { &WRITE };
         self.refresh();
+        if self.continues {
+            if lock.enter_in_step(exclusive, site.place) {
+                return self.complete(&UNLOCK, Manner::OfLock);
+            }
+            // The step ends here, because the lock is held: it conflicts with the release.
+            lock.word().note(&TRY_LOCK, site.place, Values::Failed);
+        }
         with(|threads| threads.begin_await(access.address));
         lock.enter(exclusive, site.place).await;
         with(|threads| threads.end_await(access.address));
@@ -319,7 +334,7 @@ impl LockCall {
 
     /// Performs a read before an operation that acquires a shared hold.
     async fn share(&self) -> u64 {
-        let LockCall { thread, access, site, family, ref lock } = *self;
+        let LockCall { thread, access, site, family, ref lock, .. } = *self;
         self.refresh();
         with(|threads| threads.begin_await(access.address));
         lock.enter(&READ, site.place).await;
@@ -333,7 +348,7 @@ impl LockCall {
     }
 
     async fn unlock(&self, leave: &'static Op) -> u64 {
-        let LockCall { thread, access, site, family, ref lock } = *self;
+        let LockCall { thread, access, site, family, ref lock, continues } = *self;
         let mut old = 0;
         let leaves_if_equal = with(|threads| threads.follows(family));
         let mut effect = || {
@@ -341,7 +356,7 @@ impl LockCall {
             old = do_quietly(thread, access, site).0;
             !leaves_if_equal || old == access.operand
         };
-        if is_search() {
+        if is_search() && !continues {
             lock.leave_at_point([leave, &UNLOCK_SLOWLY], site.place, effect).await;
         } else {
             effect();

@@ -9,6 +9,7 @@ mod by_number;
 mod calls;
 mod carried;
 mod chances;
+mod channels;
 mod death;
 mod detail;
 mod drive;

@@ -9,6 +9,7 @@ use std::ops::Deref;
 use unpause_native::{Execution, Frame, location, shortened};
 
 use super::by_number::ByNumber;
+use super::channels::Position;
 use super::locks::LockStep;
 use super::orders;
 use super::queues;
@@ -22,7 +23,7 @@ use crate::seam::here;
 /// A place in the code that has requested an operation. It is never freed, because the number of places in a program is
 /// limited.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Site(&'static SiteParts);
+pub(super) struct Site(pub(super) &'static SiteParts);
 
 impl Site {
     /// The site of requests that have no place in the code.
@@ -33,6 +34,7 @@ impl Site {
         primitive: None,
         lock: None,
         is_of_cell: false,
+        channel: None,
         is_behind: false,
         spawns_in_turn: false,
         part: CodePart::Visible,
@@ -64,6 +66,8 @@ pub(super) struct SiteParts {
     pub(super) lock: Option<LockStep>,
     /// True for an operation on the words with which a cell of loom counts its accesses.
     pub(super) is_of_cell: bool,
+    /// The place in an operation of a channel, if the operation is part of one.
+    pub(super) channel: Option<Position>,
     /// True for a lock operation behind the first operation of a call: see [`queues::is_behind`].
     pub(super) is_behind: bool,
     /// True in the spawn of a task if no decision changes the order of the task: see [`turns`].
@@ -271,6 +275,7 @@ pub(super) fn site(frames: &[Frame]) -> SiteParts {
         primitive: inner.iter().rev().find_map(primitive),
         lock,
         is_of_cell: frames.iter().take_while(|frame| !is_of_user(frame)).any(orders::is_of_cell),
+        channel: Position::of(frames),
         is_behind: lock.is_none() && queues::is_behind(frames),
         spawns_in_turn: turns::spawns(frames),
         part,

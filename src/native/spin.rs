@@ -138,8 +138,8 @@ impl Looks {
         self.looks.iter().rev().take(number).filter(|other| other.is_here(look))
     }
 
-    /// Returns `true` if `look` may begin a round that is compared with an earlier round. It then equals one of the last
-    /// accesses here, for which `may_equal` is true. Rounds with changes are compared only if they may be undone.
+    /// Returns `true` if `look` may begin a round that is compared with an earlier round. It then equals one of the
+    /// last accesses here, for which `may_equal` is true. Rounds with changes are compared only if they may be undone.
     fn is_compared(&self, look: &Look, may_equal: impl Fn(&Look) -> bool) -> bool {
         if self.is_search || self.yielded > 0 {
             return self.here(look).any(may_equal);

@@ -95,6 +95,14 @@ impl World {
         try_acquire(state, op, object, place)
     }
 
+    /// Acquires a lock as an effect of the current step, if it is free. Records nothing otherwise.
+    #[cfg_attr(not(unpause_native), allow(dead_code))]
+    pub(crate) fn acquire_in_step(&self, op: &'static Op, object: ObjectId, place: Place) -> bool {
+        let mut state = self.state();
+        let is_free = state.row(object).vacancy().admits(Access::Lock);
+        is_free && try_acquire(state, op, object, place)
+    }
+
     /// Releases the lock. This call is not a point. Has no effect if the object is not part of this run.
     pub(crate) fn release(&self, object: &Object) {
         let mut state = self.state();

@@ -1,5 +1,6 @@
 //! Operations that are not points: an exhaustive search has the outcomes of a search with all as points.
 
+mod channels;
 mod condvars;
 mod counting;
 mod generated;
@@ -420,16 +421,26 @@ struct Compared {
 /// Searches each body with all operations as points and with the points of a test. Both searches must have the same
 /// outcomes. Bodies whose search with all operations takes more than `most` runs are left out.
 fn compare(kind: &str, bodies: &[fn()], most: u64) -> Compared {
+    compare_with(kind, bodies.iter().map(|body| [(*body, "all"), (*body, "default")]), most)
+}
+
+/// Like [`compare`], for other searches: each is a body and a setting of its points. The first search of a program is the
+/// finer one.
+fn compare_with(
+    kind: &str,
+    searches: impl Iterator<Item = [(fn(), &'static str); 2]>,
+    most: u64,
+) -> Compared {
     let (mut compared, mut fail, mut left, mut runs, mut all_runs) = (0, 0, 0, 0, 0);
     let mut differences = Vec::new();
-    for (number, body) in bodies.iter().enumerate() {
+    for (number, [(fine, of_fine), (coarse, of_coarse)]) in searches.enumerate() {
         let name = format!("{kind}_{number}");
-        let all = search(&name, *body, "all", "exhaustive", most);
+        let all = search(&name, fine, of_fine, "exhaustive", most);
         if !all.through {
             left += 1;
             continue;
         }
-        let few = search(&name, *body, "default", "exhaustive", most);
+        let few = search(&name, coarse, of_coarse, "exhaustive", most);
         (compared, fail) = (compared + 1, fail + usize::from(all.fails));
         (runs, all_runs) = (runs + few.runs + few.blocked, all_runs + all.runs + all.blocked);
         let same = few.fails == all.fails && (few.fails || few.outcomes == all.outcomes);
@@ -437,8 +448,8 @@ fn compare(kind: &str, bodies: &[fn()], most: u64) -> Compared {
             let missing: Vec<_> = all.outcomes.difference(&few.outcomes).collect();
             let more: Vec<_> = few.outcomes.difference(&all.outcomes).collect();
             differences.push(format!(
-                "{name}: fails {} {}, missing {missing:?}, more {more:?}, {}",
-                few.fails, all.fails, few.text
+                "{name}: fails {} {}, missing {missing:?}, more {more:?}, {}, with all points {}",
+                few.fails, all.fails, few.text, all.text
             ));
         }
     }

@@ -145,8 +145,8 @@ const ROWS: &[Row] = &[
     ("Condvar", (condvar::<2>, true), (condvar::<3>, true)),
     ("Once", (once::<2>, true), (once::<3>, true)),
     ("Barrier", (barrier::<2>, true), (barrier::<3>, true)),
-    ("mpsc::channel", (mpsc::<2>, true), (mpsc::<3>, false)),
-    ("mpsc::sync_channel(1)", (sync_mpsc::<2>, true), (sync_mpsc::<3>, false)),
+    ("mpsc::channel", (mpsc::<2>, true), (mpsc::<3>, true)),
+    ("mpsc::sync_channel(1)", (sync_mpsc::<2>, true), (sync_mpsc::<3>, true)),
     ("parking_lot::Mutex", (of_parking_lot::<2>, true), (of_parking_lot::<3>, true)),
     (
         "parking_lot::RwLock",
@@ -158,9 +158,9 @@ const ROWS: &[Row] = &[
         (condvar_of_parking_lot::<2>, true),
         (condvar_of_parking_lot::<3>, false),
     ),
-    ("crossbeam_channel", (crossbeam::<2>, false), (crossbeam::<3>, false)),
-    ("ArrayQueue", (array_queue::<2>, true), (array_queue::<3>, false)),
-    ("SegQueue", (seg_queue::<2>, true), (seg_queue::<3>, false)),
+    ("crossbeam_channel", (crossbeam::<2>, true), (crossbeam::<3>, true)),
+    ("ArrayQueue", (array_queue::<2>, true), (array_queue::<3>, true)),
+    ("SegQueue", (seg_queue::<2>, true), (seg_queue::<3>, true)),
 ];
 
 /// The runs of brute force: all interleavings of the same operations, with the fewest preemptions first.

@@ -36,6 +36,12 @@ impl ForeignLock {
         EnterForeign { lock: self, pending: PendingOp::new(op, here) }
     }
 
+    /// Acquires the lock in the current step by `op`, if it is free. Returns `true` if the lock was acquired.
+    pub(crate) fn enter_in_step(&self, op: &'static Op, here: Here) -> bool {
+        let object = self.id(here);
+        WORLD.with(|world| world.acquire_in_step(op, object, here))
+    }
+
     /// Announces `op`, with [`Access::TryLock`]. In its turn calls `before`, and
     /// acquires the lock if it is free. Returns `true` if the lock was acquired.
     pub(crate) fn try_enter<'a>(

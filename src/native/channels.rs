@@ -1,13 +1,13 @@
-//! Channels and queues in searches: an operation of a channel of std or crossbeam, or of a queue of crossbeam, takes
-//! few steps, in place of one step for each access to its memory.
+//! Channels and queues: an operation of a channel of std or crossbeam, or of a queue of crossbeam, takes few steps, in
+//! place of one step for each access to its memory.
 //!
 //! Each operation of a channel acts as if it took effect at one moment. So an order in which another thread acts within
-//! an operation has the outcome of an order in which that thread acts before or after the operation. In a search, an
-//! access of an operation takes effect in the step of the previous access, if it follows that access in the code. The
-//! same applies to free locks, futex waits and wakes within the operation. A new step begins after a wait, and where
-//! the operation repeats code.
+//! an operation has the outcome of an order in which that thread acts before or after the operation. In a search and in
+//! three quarters of the seeds, an access of an operation takes effect in the step of the previous access, if it
+//! follows that access in the code. The same applies to free locks, futex waits and wakes within the operation. A new
+//! step begins after a wait, and where the operation repeats code.
 //!
-//! The step has all its accesses as effects. So the search knows which steps conflict.
+//! The step has all its accesses as effects. So a search knows which steps conflict.
 //!
 //! No two operations are in one step: the first access of an operation precedes all its other accesses in the code of
 //! the outermost function of the channel. So the first access does not follow the last access of another operation.
@@ -16,7 +16,6 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use unpause_native::{Frame, Request};
 
-use super::detail::Detail;
 use super::orders;
 use super::sites::Site;
 use super::threads::with;
@@ -85,8 +84,8 @@ pub(super) struct Operations {
 
 impl Operations {
     pub(super) fn begin() -> Operations {
-        // An operation with a weaker order may choose another store than the newest.
-        let are_short = with(|threads| threads.detail) == Detail::Searched && !orders::may_be_old();
+        // With the memory c11, an operation may choose another store than the newest.
+        let are_short = with(|threads| threads.channels) && !orders::may_be_old();
         Operations { are_short, last: None }
     }
 

@@ -273,15 +273,19 @@ struct DrawnClock {
     start: u64,
 }
 
-/// Draws the detail in which a run steps locks, its points, and its clock.
-fn draw_points() -> (Detail, Points, DrawnClock) {
+/// Draws the detail in which a run steps its locks, `true` if its operations of channels are steps, its points, and its
+/// clock.
+fn draw_points() -> ((Detail, bool), Points, DrawnClock) {
     let wanted = *WANTED.lock().unwrap_or_else(PoisonError::into_inner);
     let starts_differ = unpause_native::has_seeds_of_clock();
     let drawn = draw(wanted.arc, Detail::of_searches(), starts_differ);
     // The trace of an earlier version contains no decision: the setting decides alone.
     let arc = Some(drawn.counts || wanted.arc == Some(true));
-    // If all operations are points, no lock call is stepped as a whole.
-    let detail = if wanted.all { Detail::Instructions } else { Detail::of_number(drawn.detail) };
+    // If all operations are points, no call is stepped as a whole.
+    let detail = match wanted.all {
+        true => (Detail::Instructions, false),
+        false => (Detail::of_number(drawn.detail), drawn.channels),
+    };
     let clock = DrawnClock { readings_differ: drawn.readings_differ, start: drawn.start };
     (detail, Points { arc, ..wanted }, clock)
 }

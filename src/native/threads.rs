@@ -54,6 +54,8 @@ pub(super) struct Threads {
     condvars: ByNumber<CondvarUse>,
     /// The detail in which the locks of the run are stepped.
     pub(super) detail: Detail,
+    /// True if an operation of a channel or queue is one step.
+    pub(super) channels: bool,
     /// The points of the run.
     pub(super) points: Points,
     /// The treatment of the counts of `Arc`.
@@ -138,14 +140,14 @@ impl Threads {
     /// Begins the run of this OS thread.
     pub(super) fn begin(
         execution: Execution,
-        detail: Detail,
+        (detail, channels): (Detail, bool),
         (points, counted): (Points, Counted),
         is_search: bool,
     ) -> Begun {
         super::calls::begin();
         with(|threads| {
             (threads.detail, threads.points, threads.counted) = (detail, points, counted);
-            threads.is_search = is_search;
+            (threads.is_search, threads.channels) = (is_search, channels);
             threads.beyond = Beyond::default();
             threads.awaited.clear();
             threads.lets_pass = !super::calls::are_noted();

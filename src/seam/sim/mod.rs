@@ -182,6 +182,10 @@ pub(crate) fn draw_heap(checks: bool, chances: u64, sets: u64) -> (u64, u64) {
 #[cfg_attr(not(unpause_native), allow(dead_code))]
 const DETAILS: u64 = 4;
 
+/// The number of the detail in which the instructions of locks are steps.
+#[cfg_attr(not(unpause_native), allow(dead_code))]
+const INSTRUCTIONS: u64 = 1;
+
 /// The number of possible starts of the monotonic clock, in a program whose random numbers depend on this clock.
 #[cfg_attr(not(unpause_native), allow(dead_code))]
 const STARTS: u64 = 1 << 24;
@@ -192,6 +196,8 @@ pub(crate) struct DrawnPoints {
     /// The number of the detail in which locks are stepped: 0 is calls, 1 is instructions, 2 is the detail of searches,
     /// 3 is queues.
     pub(crate) detail: u64,
+    /// True if an operation of a channel or queue is one step.
+    pub(crate) channels: bool,
     /// True if `Arc` counts are points.
     pub(crate) counts: bool,
     /// True if two consecutive reads of a clock differ.
@@ -214,11 +220,14 @@ pub(crate) fn draw_points(arc: Option<bool>, searched: u64, starts_differ: bool)
     // The flags are a single decision, because older traces contain no other decision for them. The decision of older
     // traces has a smaller bound.
     let flags = u64::from(counts) + 2 * u64::from(seed().is_some());
-    let (value, bound) = (detail + DETAILS * (flags + 4 * start), 4 * DETAILS * starts);
-    let drawn = given(bound, value, "the detail of locks, the counts of Arc, the clock");
+    let bound = 4 * DETAILS * starts;
+    let channels = if detail == INSTRUCTIONS { 0 } else { 1 };
+    let value = detail + DETAILS * (flags + 4 * start) + bound * channels;
+    let drawn = given(2 * bound, value, "the detail of locks, the counts of Arc, the clock");
+    let (channels, drawn) = (drawn / bound == 1, drawn % bound);
     let (detail, rest) = (drawn % DETAILS, drawn / DETAILS);
     let (counts, readings_differ, start) = (rest % 2 == 1, rest / 2 % 2 == 1, rest / 4);
-    DrawnPoints { detail, counts, readings_differ, start }
+    DrawnPoints { detail, channels, counts, readings_differ, start }
 }
 
 /// Returns the start of the monotonic clock for a seed, in seconds. Consecutive seeds have different starts.
@@ -239,7 +248,7 @@ fn quarter(seed: u64, factor: u64) -> u64 {
 /// depend on queues and counts.
 fn detail_of_seed(seed: u64) -> u64 {
     match (quarter(seed, 0xBF58_476D_1CE4_E5B9), quarter(seed, 0xE753_900F_B757_2B37)) {
-        (0, _) => 1,
+        (0, _) => INSTRUCTIONS,
         (_, 0 | 1) => 3,
         _ => 0,
     }

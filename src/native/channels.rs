@@ -68,6 +68,11 @@ impl Position {
     }
 }
 
+/// Returns `true` for a function of a crate with channels or queues.
+pub(super) fn has(frame: &Frame) -> bool {
+    CODE.iter().any(|(folder, _)| frame.file.contains(folder))
+}
+
 fn is_of_channel(frame: &Frame) -> bool {
     CODE.iter().any(|(folder, files)| {
         frame.file.contains(folder) && files.iter().any(|file| frame.file.ends_with(file))

@@ -9,7 +9,7 @@ use std::ops::Deref;
 use unpause_native::{Execution, Frame, location, shortened};
 
 use super::by_number::ByNumber;
-use super::channels::Position;
+use super::channels::{self, Position};
 use super::locks::LockStep;
 use super::orders;
 use super::queues;
@@ -254,9 +254,13 @@ pub(super) fn site(frames: &[Frame]) -> SiteParts {
     let outer = frames.iter().position(uses_std);
     let (inner, user) = frames.split_at(outer.unwrap_or(frames.len()));
     let (lock, shows) = (LockStep::of(frames), shown(inner));
-    // Calls of parking_lot are single operations, like calls of std, so the line of the caller is shown.
-    let of_lock = |frame: &&Frame| lock.is_some() && is_of_lock_crate(frame);
-    let user = &user[user.iter().take_while(of_lock).count()..];
+    // Calls of parking_lot, and of channels and queues of crossbeam, are single operations, like calls of std. So the
+    // line of the caller is shown.
+    let channel = Position::of(frames);
+    let is_called = |frame: &&Frame| {
+        lock.is_some() && is_of_lock_crate(frame) || channel.is_some() && channels::has(frame)
+    };
+    let user = &user[user.iter().take_while(is_called).count()..];
     // Operations that the compiler has merged have no line. The line of their call is correct for all of them.
     let with_line = user.iter().find(|frame| is_of_user(frame) && frame.line > 0);
     let unknown = Frame { file: "unknown".to_owned(), ..Frame::default() };
@@ -275,7 +279,7 @@ pub(super) fn site(frames: &[Frame]) -> SiteParts {
         primitive: inner.iter().rev().find_map(primitive),
         lock,
         is_of_cell: frames.iter().take_while(|frame| !is_of_user(frame)).any(orders::is_of_cell),
-        channel: Position::of(frames),
+        channel,
         is_behind: lock.is_none() && queues::is_behind(frames),
         spawns_in_turn: turns::spawns(frames),
         part,

@@ -269,25 +269,37 @@ impl Looks {
     }
 
     /// Returns the number of reads in a round, and the number of complete rounds before `look`, if `look` begins
-    /// another round.
+    /// another round. Counts up to [`ROUNDS`] rounds.
     fn rounds(&self, look: &Look) -> Option<(usize, usize)> {
         if self.places & look.bit() == 0 {
             return None;
         }
         let looks = &self.looks;
-        let period = |period: &usize| looks[looks.len() - period].is_here(look);
-        let rounds = |period: usize| {
-            let pairs = looks.iter().rev().zip(looks.iter().rev().skip(period));
-            1 + pairs.take_while(|(late, early)| late.is_same(early)).count() / period
-        };
-        let mut periods = (1..=ROUND.min(looks.len())).filter(period);
-        if !self.repeats {
-            // The last access is part of no complete round.
-            return periods.next().map(|period| (period, 1));
+        let mut best: Option<(usize, usize)> = None;
+        for period in 1..=ROUND.min(looks.len()) {
+            if !looks[looks.len() - period].is_here(look) {
+                continue;
+            }
+            // If the last access repeats none, it is part of no complete round.
+            let most = if self.repeats { (ROUNDS - 1) * period } else { 0 };
+            let mut same = 0;
+            while same < most.min(looks.len() - period) {
+                let late = looks.len() - 1 - same;
+                if !looks[late].is_same(&looks[late - period]) {
+                    break;
+                }
+                same += 1;
+            }
+            let rounds = 1 + same / period;
+            if best.is_none_or(|(_, known)| rounds > known) {
+                best = Some((period, rounds));
+            }
+            // No longer round has more repetitions.
+            if rounds == ROUNDS || !self.repeats {
+                break;
+            }
         }
-        periods
-            .map(|period| (period, rounds(period)))
-            .max_by_key(|(period, rounds)| (*rounds, std::cmp::Reverse(*period)))
+        best
     }
 
     /// Records a lock call that is a single operation, before its step. Returns the call and its round if the thread

@@ -1,10 +1,14 @@
-//! Loops that a search regards as endless: is one of them a loop that ends by itself?
+//! Loops that are regarded as endless: is one of them a loop that ends by itself?
 //!
 //! A thread is held if its [rounds](super::spin) have equal registers and an equal stack. But a loop may also count its
 //! rounds on the heap, in a static or in a thread-local. Therefore a search continues the thread in a copy of the
 //! process, once for each loop. There the thread sees the values of its last round again, in up to [`MOST`] accesses.
 //! If it then does anything else, the loop ends by itself. The search does not try the orders in which it does so, and
 //! is no proof. A search without an answer is no proof either.
+//!
+//! A loop may also count more rounds than a held thread gets. So each run asks another copy before the thread is held
+//! for ever. There it sees the memory and, at the end of its pauses, the time. A thread whose loop ends by itself has
+//! no deadlock, and neither has a thread without an answer: it gets more rounds.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -20,7 +24,7 @@ use crate::rt::WORLD;
 use crate::run::points::Points;
 
 /// The number of accesses of a loop in a copy of the process. A loop that counts further is regarded as endless.
-const MOST: usize = 20_000;
+const MOST: usize = 100_000;
 /// The number of copies for each loop, if the registers of its rounds differ from run to run.
 const COPIES: usize = 4;
 
@@ -74,34 +78,70 @@ pub(super) fn is_held(thread: usize, (access, site): (Access, Site), round: &[Lo
 }
 
 /// Returns `true` if the thread repeats its round in a copy of the process. Returns `false` without an answer.
-fn ask((access, site): (Access, Site), thread: usize, round: &[Look]) -> bool {
-    let (execution, points) = with(|threads| (threads.execution.take(), threads.points));
-    let mut execution = execution.expect("a run of plain threads is on");
-    let answer = execution.ask_copy(|execution| {
-        u8::from(repeats(execution, thread, (Request::Access(access), site), round, points))
-    });
-    with(|threads| threads.execution = Some(execution));
-    answer == Some(1)
+fn ask(request: (Access, Site), thread: usize, round: &[Look]) -> bool {
+    ask_copy(|execution, points| repeats(execution, thread, request, (round, points), Seen::Again))
+        .is_some_and(|repeats| repeats)
 }
 
-/// Continues a thread with the values of this round. Returns `false` if the thread does anything else, or waits for a
-/// lock.
+/// Returns `true` if a thread before an access at a site is in a loop that ends by itself, or if a copy of the process
+/// gives no answer. `round` is like in [`is_held`]. No other thread can continue before the time has advanced by
+/// `pauses` nanoseconds.
+pub(super) fn ends(thread: usize, request: (Access, Site), round: &[Look], pauses: u64) -> bool {
+    let repeats = ask_copy(|execution, points| {
+        execution.advance_to(execution.now().saturating_add(pauses));
+        repeats(execution, thread, request, (round, points), Seen::InMemory)
+    });
+    let ends = repeats != Some(true);
+    if ends && with(|threads| threads.is_search) {
+        WORLD.with(|world| world.note_unseen(COUNTED));
+    }
+    ends
+}
+
+/// Returns the answer of a copy of the process, if any.
+fn ask_copy(answer: impl FnOnce(&mut Execution, Points) -> bool) -> Option<bool> {
+    let (execution, points) = with(|threads| (threads.execution.take(), threads.points));
+    let mut execution = execution.expect("a run of plain threads is on");
+    let answer = execution.ask_copy(|execution| u8::from(answer(execution, points)));
+    with(|threads| threads.execution = Some(execution));
+    answer.map(|answer| answer == 1)
+}
+
+/// The values that a thread sees in a copy of the process.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    /// The values of the last round.
+    Again,
+    /// The values in memory.
+    InMemory,
+}
+
+/// Continues a thread. Returns `false` if the thread does anything else than in its round, or waits for a lock.
 fn repeats(
     execution: &mut Execution,
     thread: usize,
-    (mut request, mut site): (Request, Site),
-    round: &[Look],
-    points: Points,
+    (access, mut site): (Access, Site),
+    (round, points): (&[Look], Points),
+    seen: Seen,
 ) -> bool {
+    let mut request = Request::Access(access);
     for _ in 0..MOST {
         let address = match request {
             Request::Access(access) => access.address,
             Request::Yield => 0,
             _ => return false,
         };
-        let look = round.iter().find(|look| look.is_at(address, site));
-        let reply = match (look, request) {
-            (Some(look), _) => look.reply(execution, thread),
+        let mut looks = round.iter().filter(|look| look.is_at(address, site));
+        let reply = match (looks.next(), request) {
+            (Some(_), Request::Yield) => 0,
+            (Some(look), _) if seen == Seen::Again => look.reply(execution, thread),
+            (Some(look), _) => {
+                let value = execution.perform(thread).0;
+                if look.value != value && looks.all(|look| look.value != value) {
+                    return false;
+                }
+                value
+            }
             (None, Request::Access(access)) if is_no_look(&access, site, points) => {
                 execution.perform(thread).0
             }

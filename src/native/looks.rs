@@ -63,11 +63,20 @@ pub(super) struct Round {
     /// The addresses of the reads in the round, and a number of events of the run. A change of an address counts only
     /// after that many events.
     pub(super) looked: (Vec<usize>, usize),
-    /// True if the thread continues when no other thread can.
-    pub(super) let_go: bool,
-    /// The number of accesses in the round, if the thread is held because its rounds are alike. `None` if it has been
-    /// held before at the same values.
-    pub(super) alike: Option<usize>,
+    /// The number of accesses in the round that are no lock calls.
+    pub(super) accesses: usize,
+    /// True if the thread is held because its rounds are alike, and has not been held before at the same values.
+    pub(super) is_new: bool,
+    pub(super) release: Release,
+}
+
+/// The condition under which a held thread continues, if no other thread can.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Release {
+    Always,
+    /// The thread continues if its loop ends by itself: see [`super::endless`].
+    IfItEnds,
+    Never,
 }
 
 /// The next read of a thread, compared with its earlier reads.

@@ -7,7 +7,7 @@ use unpause_native::Access;
 use super::drive::values;
 use super::endless;
 use super::locks;
-use super::looks::{Look, Round};
+use super::looks::{Look, Release, Round};
 use super::ops;
 use super::orders;
 use super::sites::Site;
@@ -30,9 +30,7 @@ pub(super) async fn access(
     round: Round,
     (look, looks): (Look, &mut Looks),
 ) -> (u64, u64) {
-    if let Some(number) = round.alike {
-        endless::is_held(thread, (access, site), looks.last(number), look.state);
-    }
+    let let_go = is_let_go((thread, access, site), &round, (look, looks));
     let (word, op) = with(|threads| {
         let word = threads.word_at(access.address, ops::kind(&access), site);
         (word, threads.op(&access, site))
@@ -42,7 +40,7 @@ pub(super) async fn access(
         let (old, new) = with(|threads| threads.perform(thread, &mut access, site));
         ((old, new), values(&access, old, new))
     };
-    let done = hold((&word, op), effect, site, round, (look, looks)).await;
+    let done = hold((&word, op), effect, site, (round, let_go), (look, looks)).await;
     orders::mark(&access, done.0, site);
     if with(|threads| threads.has_locks()) {
         locks::changed_otherwise(access.address, done.1, site);
@@ -55,21 +53,34 @@ pub(super) async fn access(
 pub(super) async fn before_call(thread: usize, access: Access, site: Site, looks: &mut Looks) {
     let Some((call, round)) = looks.calls_again(thread, access.address, &site) else { return };
     let Some((lock, _)) = with(|threads| threads.known_lock(access.address)) else { return };
-    if let Some(number) = round.alike {
-        endless::is_held(thread, (access, site), looks.last(number), call.state);
-    }
+    let let_go = is_let_go((thread, access, site), &round, (call, looks));
     let effect = || ((), Values::None);
-    hold((lock.word(), &LOOK_AGAIN), effect, site, round, (call, looks)).await;
+    hold((lock.word(), &LOOK_AGAIN), effect, site, (round, let_go), (call, looks)).await;
+}
+
+/// Called before a thread is held at `look`, before an access. Returns `true` if the thread continues when no other
+/// thread can.
+fn is_let_go(
+    (thread, access, site): (usize, Access, Site),
+    round: &Round,
+    (look, looks): (Look, &Looks),
+) -> bool {
+    let accesses = looks.last(round.accesses);
+    if round.is_new {
+        endless::is_held(thread, (access, site), accesses, look.state);
+    }
+    let ends = || endless::ends(thread, (access, site), accesses, looks.most_pauses());
+    round.release == Release::Always || round.release == Release::IfItEnds && ends()
 }
 
 /// Holds an operation on a word until another thread changes an object of a loop. Then performs the effect of the
-/// operation, and returns its result. If no thread can continue, and this round is selected for release, the thread
-/// runs for some more rounds, because a loop may count its rounds.
+/// operation, and returns its result. If no thread can continue, and the thread is `let_go`, it runs for some more
+/// rounds, because a loop may count its rounds.
 async fn hold<R: Send>(
     (word, op): (&Arc<ForeignWord>, &'static Op),
     effect: impl FnMut() -> (R, Values) + Send + Unpin,
     site: Site,
-    Round { looked: (addresses, seen), let_go, .. }: Round,
+    (Round { looked: (addresses, seen), .. }, let_go): (Round, bool),
     (look, looks): (Look, &mut Looks),
 ) -> R {
     let object = |threads: &Threads, address: usize| {

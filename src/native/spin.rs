@@ -8,7 +8,8 @@
 //!
 //! If no other thread can continue, a held thread runs for some rounds. In the first attempts, the time does not
 //! advance, because in real time these rounds take microseconds. If they change nothing, the thread runs after all
-//! timers. (After Kokologiannakis, Ren, Vafeiadis: Dynamic Partial Order Reductions for Spinloops, FMCAD 2021, who
+//! timers. If that changes nothing either, the thread has a deadlock, unless its loop [ends by itself](super::endless)
+//! in a copy of the process. (After Kokologiannakis, Ren, Vafeiadis: Dynamic Partial Order Reductions for Spinloops, FMCAD 2021, who
 //! transform the source of the loop.)
 //!
 //! The decision to hold a thread depends only on the values that it has seen, and not on the current memory, because
@@ -25,12 +26,14 @@
 //! thread changes the values that its later rounds read. A search does so: see [`super::endless`]. Rounds with changes
 //! may not count on the stack.
 
+mod lock_calls;
+
 use std::iter;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use unpause_native::{Access, Operation};
 
-use super::looks::{Look, Repeated, Round};
+use super::looks::{Look, Release, Repeated, Round};
 use super::shortened;
 use super::sites::Site;
 use super::threads::with;
@@ -50,6 +53,8 @@ pub(super) const COUNTED: &str = "later rounds of a loop that counts them";
 const FREE: u32 = 64;
 /// The number of times that a held thread is released. Each time it has twice as many rounds.
 const TIMES: u32 = 8;
+/// The number of times that a held thread is released if its loop ends by itself.
+const TIMES_MOST: u32 = 16;
 /// The number of these releases that precede any advance of time. They have 1,920 rounds: more than the longest backoff
 /// loop.
 const TIMES_BEFORE_TIME: u32 = 4;
@@ -230,9 +235,26 @@ impl Looks {
             round.iter().map(|look| look.address).filter(|address| *address != 0).collect();
         addresses.sort_unstable();
         addresses.dedup();
-        let since = round[0].seen;
-        let alike = (is_endless && self.times == 0).then_some(round.len());
-        Repeated::Unchanged(Round { looked: (addresses, since), let_go: self.times < TIMES, alike })
+        Repeated::Unchanged(Round {
+            looked: (addresses, round[0].seen),
+            accesses: round.len(),
+            is_new: is_endless && self.times == 0,
+            release: self.release(),
+        })
+    }
+
+    /// Returns the condition under which the thread continues if it is held now.
+    fn release(&self) -> Release {
+        match self.times {
+            ..TIMES => Release::Always,
+            // The result of a run that shortens loops is confirmed.
+            TIMES..TIMES_MOST if !shortened::shortens() => Release::IfItEnds,
+            TIMES..TIMES_MOST => {
+                shortened::leave_out();
+                Release::Never
+            }
+            _ => Release::Never,
+        }
     }
 
     /// Like [`repeated`](Self::repeated), for a loop with changes. A released thread has some more rounds with points.
@@ -300,65 +322,6 @@ impl Looks {
             }
         }
         best
-    }
-
-    /// Records a lock call that is a single operation, before its step. Returns the call and its round if the thread
-    /// must wait until another thread changes an object of the round: the thread is in a loop over lock calls, and its
-    /// last rounds began in the same state. Only a search holds such a loop.
-    pub(super) fn calls_again(
-        &mut self,
-        thread: usize,
-        address: usize,
-        site: &Site,
-    ) -> Option<(Look, Round)> {
-        if !self.is_search {
-            return None;
-        }
-        let mut call = Look::at(address, site);
-        if self.calls.iter().rev().take(ROUND).any(|earlier| earlier.is_here(&call)) {
-            self.hash(thread, &mut call, site);
-        }
-        let period = (1..=ROUND).find(|period| self.is_alike(&call, *period));
-        if self.calls.len() == ROUND * ROUNDS {
-            self.calls.drain(..ROUND * ROUNDS / 2);
-        }
-        self.calls.push(call);
-        let Some(period) = period else {
-            if self.looks.is_empty() {
-                (self.again, self.times) = (0, 0);
-            }
-            return None;
-        };
-        let free = if self.times == 0 { 0 } else { SHORT << self.times };
-        self.again += 1;
-        if self.again <= free * period as u32 {
-            return None;
-        }
-        let round = &self.calls[self.calls.len() - 1 - period..];
-        let since = round[0].seen;
-        let reads = self.looks.iter().rev().take_while(|look| look.seen >= since);
-        let addresses = reads.chain(round).map(|look| look.address);
-        let mut addresses: Vec<usize> = addresses.filter(|address| *address != 0).collect();
-        addresses.sort_unstable();
-        addresses.dedup();
-        let alike = (self.times == 0).then(|| self.looks_since(since));
-        Some((call, Round { looked: (addresses, since), let_go: self.times < TIMES, alike }))
-    }
-
-    /// Returns `true` if the last rounds of this number of lock calls began in the same state as `call`.
-    fn is_alike(&self, call: &Look, period: usize) -> bool {
-        // The first of the rounds has begun at a place that was not known.
-        call.state != 0
-            && (1..=ROUNDS_ALIKE).all(|nth| {
-                let head = self.calls.len().checked_sub(nth * period).map(|at| &self.calls[at]);
-                let same = |head: &Look| (head.state, head.memory) == (call.state, call.memory);
-                head.is_some_and(|head| head.is_here(call) && (nth == ROUNDS_ALIKE || same(head)))
-            })
-    }
-
-    /// Returns the number of accesses since the run had this number of events, at most those of a round.
-    fn looks_since(&self, events: usize) -> usize {
-        self.looks.iter().rev().take(ROUND).take_while(|look| look.seen >= events).count()
     }
 
     /// Records the memory around a word that the thread has just changed, for example a lock that it has released.
@@ -482,6 +445,11 @@ impl Looks {
         self.times += 1;
         self.again = 0;
         if before_time { 0 } else { PAUSE << self.times }
+    }
+
+    /// Returns the time, in nanoseconds, that passes at most while the thread is released without a change.
+    pub(super) fn most_pauses(&self) -> u64 {
+        (self.times + 1..=TIMES_MOST).map(|times| PAUSE << times).sum()
     }
 
     /// Returns this value for a thread of a run, which belongs to a search if `is_search`.

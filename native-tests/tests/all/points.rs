@@ -5,6 +5,7 @@ mod condvars;
 mod counting;
 mod generated;
 mod merged;
+mod patient;
 mod readings;
 mod references;
 mod shared;

@@ -231,7 +231,7 @@ unsafe extern "C" fn clock_gettime(clock: libc::clockid_t, time: *mut libc::time
         }
         let run = thread.run();
         run.readings = run.readings.map(|readings| readings + 1);
-        let now = run.now + run.ahead(clock);
+        let now = run.now.saturating_add(run.ahead(clock));
         let (seconds, rest) = (now / SECOND, now % SECOND);
         // SAFETY: the caller provides room for the time.
         unsafe {

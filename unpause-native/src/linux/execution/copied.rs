@@ -13,7 +13,7 @@ const QUESTION: u8 = 37;
 /// The number that stands for no answer.
 const UNKNOWN: u8 = u8::MAX;
 /// The longest time until the answer.
-const LONGEST: Duration = Duration::from_secs(2);
+const LONGEST: Duration = Duration::from_secs(10);
 
 impl Execution {
     /// Forks this process. The copy, which contains only the calling thread, calls `answer` and ends. `answer` may
@@ -21,7 +21,7 @@ impl Execution {
     /// lost.
     ///
     /// Returns the answer. Returns `None` if the system refuses to create a process, or if the copy has given no answer
-    /// after two seconds. Costs as much as a fork: about a millisecond.
+    /// after ten seconds. Costs as much as a fork: about a millisecond.
     pub fn ask_copy(&mut self, answer: impl FnOnce(&mut Execution) -> u8) -> Option<u8> {
         let answer = match &self.0 {
             Some(Side::Parent(recorded)) => recorded.answer(QUESTION).unwrap_or(UNKNOWN),

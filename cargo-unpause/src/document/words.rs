@@ -28,8 +28,7 @@ pub(super) const VALUES: &[&str] =
 pub(super) const FATES: &[&str] = &["runs", "absent", "tombstone"];
 
 /// The treatments of memory orders by a search.
-pub(super) const ORDERS: &[&str] =
-    &["as asked", "as SeqCst", "as in C11", "in part", "within a bound"];
+pub(super) const ORDERS: &[&str] = &["as asked", "as SeqCst", "as in C11", "in part"];
 
 /// The formats of the answers of commands, each of one command.
 pub(super) const OF_LS: &[&str] = &["unpause ls"];

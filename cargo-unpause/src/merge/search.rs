@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value as Json, json};
 use sim::__private::results::{Failed, Ledger, SearchCommand, SearchLines, Subject, Tally};
 use sim::check::picture::screen::{percent, plural};
-use sim::report::{ORDERS_EXPLORED, ORDERS_UNTRIED, ORDERS_WITHIN_BOUND};
+use sim::report::{ORDERS_EXPLORED, ORDERS_UNTRIED};
 use sim::run::clock_mode::ClockMode;
 use sim::strategy::SEARCHES;
 use sim::strategy::search::SearchBound;
@@ -139,7 +139,8 @@ impl<'a> MergedSearch<'a> {
         let why = match () {
             () if !self.is_weak() => return None,
             () if ledgers.clone().any(Ledger::strengthens_orders) => ORDERS_UNTRIED,
-            () if ledgers.clone().any(Ledger::is_bounded) => ORDERS_WITHIN_BOUND,
+            // A search within a bound executes every run of its shares, and has no classes.
+            () if ledgers.clone().any(Ledger::is_bounded) => return None,
             () if self.chooses_stores() && self.of > 1 => {
                 "with memory = \"c11\", shares together are not a proof. Only the search in one share can be a proof \
                  (without SIM_SHARD)"
@@ -154,7 +155,7 @@ impl<'a> MergedSearch<'a> {
 
     /// Returns `true` if operations of the search chose stores, because their orders are weaker than `SeqCst`.
     fn chooses_stores(&self) -> bool {
-        self.shares.values().any(|ledger| ledger.apart().stores)
+        self.shares.values().any(Ledger::has_stores)
     }
 
     /// Returns the maximum number of early time moves in a run, if the setting `clock` bounds it.

@@ -149,16 +149,20 @@ impl Searches {
         assert_eq!(found, allowed.by_cpp20, "{name}: {program:?}");
         let searched = report.searched.expect("a search");
         let is_proof = searched.is_proof();
-        let reads = |thread: &Vec<Act>, word| {
-            thread.iter().filter(|act| act.reads() && act.word() == Some(word)).count()
-        };
-        let may_be_limited = |thread| (0..program.words).any(|word| reads(thread, word) > 3);
-        let is_limited = program.threads.iter().any(may_be_limited);
-        assert!(searched.complete && (is_proof || is_limited), "{name}: {program:?}");
+        assert!(searched.complete && (is_proof || is_limited(program)), "{name}: {program:?}");
         self.graphs += allowed.graphs_by_cpp20;
         self.runs = [self.runs[0] + report.runs, self.runs[1] + searched.blocked];
         self.unproved += usize::from(!is_proof);
     }
+}
+
+/// Returns `true` if a task reads one word more than three times, so that a search may be no proof.
+fn is_limited(program: &Litmus) -> bool {
+    let reads = |thread: &Vec<Act>, word| {
+        thread.iter().filter(|act| act.reads() && act.word() == Some(word)).count()
+    };
+    let may_be_limited = |thread| (0..program.words).any(|word| reads(thread, word) > 3);
+    program.threads.iter().any(may_be_limited)
 }
 
 fn searched<'a>(programs: impl IntoIterator<Item = (&'a str, Litmus)>) -> Searches {
@@ -206,6 +210,63 @@ fn random_searches(seed: u64, programs: usize, limits: Limits) -> Searches {
         graphs: a.graphs + b.graphs,
         runs: [a.runs[0] + b.runs[0], a.runs[1] + b.runs[1]],
         unproved: a.unproved + b.unproved,
+    }
+}
+
+/// The results of bounded searches that leave out nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct BoundedSearches {
+    /// The number of complete searches.
+    complete: usize,
+    /// The number of their runs.
+    runs: u64,
+    /// The number of searches that needed too many runs.
+    too_large: usize,
+}
+
+/// Searches programs with `preemptions` and with `delays`, with a bound that leaves out nothing. Both searches must be
+/// proofs, and their runs must have exactly the outcomes that the axioms allow.
+fn bounded<'a>(
+    programs: impl IntoIterator<Item = (&'a str, Litmus)>,
+    runs_max: u64,
+) -> BoundedSearches {
+    let mut searches = BoundedSearches::default();
+    for (name, program) in programs {
+        let allowed = outcomes(&program).by_cpp20;
+        for strategy in ["preemptions", "delays"] {
+            let runner = Runner::new().strategy(strategy).seeds(0..runs_max);
+            let (found, report) = found(&program, None, runner);
+            let forbidden: Vec<&Outcome> = found.difference(&allowed).collect();
+            assert!(forbidden.is_empty(), "{name}: {forbidden:?} of {program:?}");
+            let searched = report.searched.expect("a search");
+            if !searched.complete {
+                searches.too_large += 1;
+                continue;
+            }
+            assert_eq!(found, allowed, "{strategy}: {name}: {program:?}");
+            let is_proof = searched.is_proof();
+            assert!(is_proof || is_limited(&program), "{strategy}: {name}: {program:?}");
+            searches.complete += 1;
+            searches.runs += report.runs;
+        }
+    }
+    searches
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn a_bounded_search_finds_all_outcomes() {
+    let (programs, runs_max) = if long() { (500, 50_000) } else { (100, 4_000) };
+    let mut stream = Random(8);
+    let limits = Limits { acts: 5, threads: 3, words: 2 };
+    let random = (0..programs).map(|_| ("random", random_within(&mut stream, limits)));
+    let searches = [bounded(table(), runs_max), bounded(random, runs_max)];
+    println!("{searches:?}");
+    if !long() {
+        let expected = [
+            BoundedSearches { complete: 107, runs: 12_794, too_large: 65 },
+            BoundedSearches { complete: 100, runs: 18_253, too_large: 100 },
+        ];
+        assert_eq!(searches, expected);
     }
 }
 

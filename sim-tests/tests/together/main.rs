@@ -52,6 +52,7 @@ mod strategies;
 mod textbook_orders;
 mod time;
 mod time_any;
+mod weak_bounds;
 mod weak_histories;
 mod weak_orders;
 mod weak_proofs;

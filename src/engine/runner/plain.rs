@@ -112,7 +112,7 @@ impl Runner {
     /// `Relaxed` that must be `Release`, even if this processor never shows the difference. The values are decisions of
     /// the run: the newest value is decision 0, and shrinking prefers it. A trace contains this setting.
     /// `docs/memory.md` in the repository describes what the model includes and excludes. A completed
-    /// `exhaustive` search is a proof with `c11`, within limits that it reports.
+    /// search is a proof with `c11`, within limits that it reports.
     ///
     /// ```
     /// use std::sync::Arc;

@@ -118,6 +118,7 @@ impl WholeSearch<'_, '_> {
         // A search without classes executes each order of steps.
         let by_step = if reduces { Apart::NOTHING } else { Apart::STEPS };
         self.explored.decided.apart = tree.apart().and(by_step);
+        self.explored.decided.apart.stores |= tree.has_stores();
         let mut searched = how_far(tree.progress(), ended, &mut self.series);
         searched.share = self.share();
         searched.assumes = reduces && !searched.by_step && !config.is_native();
@@ -140,7 +141,7 @@ impl WholeSearch<'_, '_> {
             }
         }
         bound_early_moves(config.clock, &mut searched, &mut self.explored);
-        searched.orders = self.orders_taken(reduces, &searched);
+        searched.orders = self.orders_taken();
         for part in &self.explored.untried {
             match part {
                 Untried::Beyond(part) => searched.beyond.push((*part).to_owned()),
@@ -153,17 +154,15 @@ impl WholeSearch<'_, '_> {
         searched
     }
 
-    /// Returns the treatment of the memory orders by a search. `reduces` is false for a search that executes every run.
-    fn orders_taken(&self, reduces: bool, searched: &Searched) -> OrdersTaken {
+    /// Returns the treatment of the memory orders by the search and its fallback.
+    fn orders_taken(&self) -> OrdersTaken {
         let config = self.session.config;
         let takes_less = self.explored.untried.contains(&Untried::Orders);
         let takes_less = self.session.take_strengthened() || takes_less;
-        let is_bounded = !reduces || searched.fallback.is_some();
         match config.memory {
             MemoryModel::Sc if takes_less => OrdersTaken::AsSeqCst,
             MemoryModel::Sc => OrdersTaken::AsAsked,
             MemoryModel::C11 if takes_less => OrdersTaken::InPart,
-            MemoryModel::C11 if is_bounded => OrdersTaken::WithinBound,
             MemoryModel::C11 if self.explored.decided.apart.stores => OrdersTaken::AsInC11,
             MemoryModel::C11 => OrdersTaken::AsAsked,
         }
@@ -232,6 +231,7 @@ impl WholeSearch<'_, '_> {
         let within = SearchLimits { deadline: self.deadline, numbers, give_up_at: None };
         let mut tree = fallback.tree();
         let (ended, _) = self.explore(&fallback, &mut tree, within);
+        self.explored.decided.apart.stores |= tree.has_stores();
         let runs = self.explored.tally.runs - before;
         let searched = how_far(tree.progress(), ended, &mut self.series);
         Some(Box::new(Fallback { runs, searched }))

@@ -69,7 +69,7 @@ pub use passing::{PassingOperation, PassingRun, PassingStep};
 pub use pattern::Pattern;
 pub use progress::{Excess, FittingBound, ProgressPoint, RunsEstimate};
 #[doc(hidden)]
-pub use proven::{ORDERS_EXPLORED, ORDERS_UNTRIED, ORDERS_WITHIN_BOUND};
+pub use proven::{ORDERS_EXPLORED, ORDERS_UNTRIED};
 pub use quoted::QuotedLine;
 pub use remedy::{Change, Order, Remedy, Tested};
 pub use source::rust;
@@ -252,9 +252,6 @@ pub enum OrdersTaken {
     AsInC11,
     /// Some effects of weaker orders were tried, but not all, with the memory model `c11`. The search is not a proof.
     InPart,
-    /// The search has a bound, with the memory model `c11`. Such a search is not a proof, because nothing shows that it
-    /// tried all effects.
-    WithinBound,
 }
 
 /// Runs sampled after a complete search, to check its result.

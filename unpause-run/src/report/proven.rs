@@ -8,11 +8,6 @@ use super::{Audit, Bound, OrdersTaken, Searched};
 pub const ORDERS_UNTRIED: &str = "older stores are tried within limits only: a thread reads the same one at most three \
     times, and a word keeps 16. Timers, and objects other than mutexes and cells, hide further stores";
 
-/// The reason why a search with a bound is not a proof with the memory model `c11`.
-#[doc(hidden)]
-pub const ORDERS_WITHIN_BOUND: &str = "with memory = \"c11\", a search within a bound is not a proof. A complete search with \
-    strategy = \"exhaustive\" can be one";
-
 /// The statement that a search has explored all effects of memory orders.
 #[doc(hidden)]
 pub const ORDERS_EXPLORED: &str = "(memory orders act as in C11: each store that an operation may choose was a \
@@ -78,7 +73,7 @@ impl Searched {
     /// Returns `true` if no run did anything that the search explores only in part.
     #[doc(hidden)]
     pub fn tries_all(&self) -> bool {
-        let tries_orders = !matches!(self.orders, OrdersTaken::InPart | OrdersTaken::WithinBound);
+        let tries_orders = self.orders != OrdersTaken::InPart;
         self.beyond.is_empty() && self.ignored.is_empty() && self.unseen.is_empty() && tries_orders
     }
 
@@ -111,7 +106,6 @@ impl Searched {
                 format!("operations of these are not explored: {}", self.unseen.join(", "))
             }
             _ if self.orders == OrdersTaken::InPart => ORDERS_UNTRIED.to_owned(),
-            _ if self.orders == OrdersTaken::WithinBound => ORDERS_WITHIN_BOUND.to_owned(),
             _ if self.blind => {
                 "waits of threads ended by time limits that are not explored".to_owned()
             }

@@ -1,6 +1,6 @@
 //! The result of a search on the screen: its progress, its limits, and its assumptions.
 
-use super::proven::{ORDERS_EXPLORED, ORDERS_UNTRIED, ORDERS_WITHIN_BOUND};
+use super::proven::{ORDERS_EXPLORED, ORDERS_UNTRIED};
 use super::{
     Audit, Bound, Cause, Clash, Excess, Fallback, OrdersTaken, RunsEstimate, Searched, Share,
 };
@@ -267,9 +267,7 @@ impl LimitsText<'_> {
             self.say("", &excess.text());
         }
         self.say("", SAMPLE);
-        // With the memory `c11`, a search within a bound is not a proof.
-        let is_weak = !matches!(searched.orders, OrdersTaken::AsAsked | OrdersTaken::AsSeqCst);
-        if self.fallback.is_none() && !is_weak {
+        if self.fallback.is_none() {
             self.say("", SMALLER);
         }
     }
@@ -337,10 +335,8 @@ impl LimitsText<'_> {
             );
             self.say(NOT_A_PROOF, &text);
         }
-        match searched.orders {
-            OrdersTaken::InPart => self.say(NOT_A_PROOF, ORDERS_UNTRIED),
-            OrdersTaken::WithinBound => self.say(NOT_A_PROOF, ORDERS_WITHIN_BOUND),
-            OrdersTaken::AsAsked | OrdersTaken::AsSeqCst | OrdersTaken::AsInC11 => {}
+        if searched.orders == OrdersTaken::InPart {
+            self.say(NOT_A_PROOF, ORDERS_UNTRIED);
         }
         if searched.blind {
             let text =

@@ -32,7 +32,8 @@ pub trait Search: Send + Sync {
         ClosureVerdict::Consistent
     }
 
-    /// Restarts the search, so that these differences also distinguish runs.
+    /// Restarts the search, so that these differences also distinguish runs. A search without classes distinguishes all
+    /// runs, so it only records that operations could choose among [stores](Apart::stores).
     fn tell_apart(&self, _differences: Apart) {}
 
     /// Returns `true` if the search computes the classes of its runs. A search that executes every run has no classes.

@@ -159,6 +159,11 @@ impl Ledger {
         self.tree.apart()
     }
 
+    /// Returns `true` if operations of a run could choose among stores.
+    pub fn has_stores(&self) -> bool {
+        self.tree.has_stores()
+    }
+
     /// Returns descriptions of the program's behaviour that no run tried. Further early time moves are not
     /// included; see [`leaves_out_early_moves`](Self::leaves_out_early_moves).
     pub fn untried(&self) -> Vec<String> {

@@ -428,8 +428,9 @@ fn apart(value: &Json) -> Option<Apart> {
 }
 
 fn noticed_text(noticed: &Noticed) -> String {
-    let Noticed { adder, adders, sees_order_of_nodes, blind, contact, left_out } = noticed;
-    let flags = [adders, sees_order_of_nodes, blind, left_out];
+    let Noticed { adder, adders, sees_order_of_nodes, blind, contact, left_out, has_stores } =
+        noticed;
+    let flags = [adders, sees_order_of_nodes, blind, left_out, has_stores];
     let flags = flags.map(|flag| u8::from(*flag).to_string());
     let adder = adder.map_or("null".to_owned(), |task| task.0.to_string());
     let contact = contact.as_deref().map_or("null".to_owned(), quoted);
@@ -440,7 +441,7 @@ fn noticed(value: &Json) -> Option<Noticed> {
     let Json::List(entries) = value else { return None };
     let [adder, contact, flags @ ..] = &entries[..] else { return None };
     // The flags have the order in which `noticed_text` writes them.
-    let [adders, sees, blind, left_out]: [bool; 4] = flags
+    let [adders, sees, blind, left_out, has_stores]: [bool; 5] = flags
         .iter()
         .map(|flag| match flag {
             Json::Number(0) => Some(false),
@@ -456,7 +457,8 @@ fn noticed(value: &Json) -> Option<Noticed> {
         Json::Text(text) => Some(text.clone()),
         _ => return None,
     };
-    Some(Noticed { adder, adders, sees_order_of_nodes: sees, blind, contact, left_out })
+    let sees_order_of_nodes = sees;
+    Some(Noticed { adder, adders, sees_order_of_nodes, blind, contact, left_out, has_stores })
 }
 
 fn untried_text(untried: &Untried) -> String {

@@ -94,8 +94,9 @@ pub(super) struct SliceMaker<'a, 's> {
     worker: Worker,
     watched: Unwatch<'a>,
     limits: RunLimits,
-    /// True if the search counts each store of an atomic: see [`Apart::stores`].
-    counts_stores: bool,
+    /// True if earlier runs have shown that operations can choose among stores. A search with classes counts each store
+    /// then: see [`Apart::stores`].
+    has_stores: bool,
 }
 
 impl<'a, 's> SliceMaker<'a, 's> {
@@ -111,7 +112,7 @@ impl<'a, 's> SliceMaker<'a, 's> {
         session.rehearse(&mut worker, &watched.watched);
         watched.watched.begin_job(WorkerJob::Search(search.clone()));
         let limits = session.limits();
-        SliceMaker { session, search, worker, watched, limits, counts_stores: false }
+        SliceMaker { session, search, worker, watched, limits, has_stores: false }
     }
 
     /// Calls `wait`, which waits for slices of other threads.
@@ -191,7 +192,7 @@ impl<'a, 's> SliceMaker<'a, 's> {
         if self.search.has_classes() {
             self.session.show(part.known.apart);
         }
-        self.counts_stores = part.known.apart.stores;
+        self.has_stores = part.known.apart.stores;
         self.search.adopt(part.unshared());
     }
 
@@ -290,15 +291,16 @@ impl SliceRuns<'_, '_, '_, '_> {
         }
     }
 
-    /// Restarts the search so that it counts each store, if the last run was the first whose operations could choose
-    /// among stores, or the first that detected data races. Returns `true` if the search restarted.
+    /// Tells the search if the last run was the first whose operations could choose among stores, or the first that
+    /// detected data races. A search with classes then restarts and counts each store. Returns `true` if the search
+    /// restarted.
     fn begins_with_stores(&self) -> bool {
-        let SliceMaker { search, worker, counts_stores, .. } = self.maker;
-        let begins = search.has_classes() && !counts_stores && worker.counts_stores();
+        let SliceMaker { search, worker, has_stores, .. } = self.maker;
+        let begins = !has_stores && worker.counts_stores();
         if begins {
             search.tell_apart(Apart::STORES);
         }
-        begins
+        begins && search.has_classes()
     }
 
     /// Restarts the search with the instructions of locks as operations, if plain threads have used a lock in a way

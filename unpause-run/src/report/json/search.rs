@@ -68,7 +68,6 @@ pub(super) fn searched(w: &mut Writer, name: &str, searched: &Searched) {
         OrdersTaken::AsSeqCst => "as SeqCst",
         OrdersTaken::AsInC11 => "as in C11",
         OrdersTaken::InPart => "in part",
-        OrdersTaken::WithinBound => "within a bound",
     };
     w.text("orders", orders);
     match bound {

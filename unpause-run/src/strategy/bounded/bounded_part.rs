@@ -39,7 +39,7 @@ impl BoundedStack {
         let seat = Seat { root, fixed, bare: tasks.len(), is_through: false };
         self.place = BoundedPlace { is_part: true, seat, tasks, look: None, is_beyond: false };
         self.within = known.level;
-        (self.left_out, self.ended) = (false, false);
+        (self.left_out, self.ended, self.has_stores) = (false, false, false);
         (self.runs, self.repeated) = (0, 0);
     }
 
@@ -109,6 +109,7 @@ impl BoundedStack {
         let place = std::mem::take(&mut self.place);
         let mut slice = Slice { runs: self.runs, repeated: self.repeated, ..Slice::default() };
         slice.noticed.left_out = self.left_out;
+        slice.noticed.has_stores = self.has_stores;
         if place.seat.has_no_rest() {
             return slice;
         }

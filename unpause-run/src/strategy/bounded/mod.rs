@@ -65,6 +65,7 @@ impl Bounded {
             kept: 0,
             place: BoundedPlace::default(),
             ended: false,
+            has_stores: false,
             runs: 0,
             repeated: 0,
         })))
@@ -88,6 +89,10 @@ impl Search for Bounded {
 
     fn is_blocked(&self) -> bool {
         self.stack().is_repeated()
+    }
+
+    fn tell_apart(&self, differences: Apart) {
+        self.stack().has_stores |= differences.stores;
     }
 
     fn progress(&self) -> SearchProgress {
@@ -170,6 +175,8 @@ struct BoundedStack {
     place: BoundedPlace,
     /// True if the run reached its end.
     ended: bool,
+    /// True if operations could choose among stores in some run.
+    has_stores: bool,
     runs: u64,
     repeated: u64,
 }

@@ -137,6 +137,9 @@ pub struct Noticed {
     pub contact: Option<String>,
     /// True if a bound left out runs.
     pub left_out: bool,
+    /// True if operations could choose among stores in a run of a search without classes. A search with classes counts
+    /// each store instead: see [`Apart::stores`].
+    pub has_stores: bool,
 }
 
 impl Noticed {
@@ -149,6 +152,7 @@ impl Noticed {
         self.sees_order_of_nodes |= later.sees_order_of_nodes;
         self.blind |= later.blind;
         self.left_out |= later.left_out;
+        self.has_stores |= later.has_stores;
         if self.contact.is_none() {
             self.contact.clone_from(&later.contact);
         }

@@ -226,6 +226,11 @@ impl SearchTree {
         self.known.apart
     }
 
+    /// Returns `true` if operations could choose among stores in some run, or if a run detected data races.
+    pub fn has_stores(&self) -> bool {
+        self.known.apart.stores || self.known.noticed.has_stores
+    }
+
     /// Returns the first sign that tasks depend on something outside this library, described in words.
     pub fn contact(&self) -> Option<&str> {
         self.known.noticed.contact.as_deref()

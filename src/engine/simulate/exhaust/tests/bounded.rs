@@ -1,13 +1,14 @@
 //! Bounded search against brute force: the runs within the bound and no others, each once.
 
 use std::collections::BTreeSet;
+use std::fmt::Debug;
 use std::pin::pin;
 
 use super::act::Act;
 use super::brute::Brute;
 use super::program::{Program, body};
 use super::{LIMITS, Seen, place, seen};
-use crate::rt::{TaskBody, Worker};
+use crate::rt::{RunLimits, TaskBody, Weaker, Worker};
 use crate::run::ids::{Seed, TaskId};
 use crate::run::op::Access;
 use crate::run::rng::Rng;
@@ -16,6 +17,28 @@ use crate::strategy::Search;
 use crate::strategy::bounded::{Bounded, DELAYS, Measure, PREEMPTIONS};
 use crate::strategy::divided::{Division, ProbeRoot};
 use crate::strategy::search::{Apart, SearchProgress};
+
+/// A program whose bounded searches are compared with brute force.
+pub(super) trait Bounds: Debug {
+    /// The effect of memory orders weaker than `SeqCst`.
+    const WEAKER: Weaker;
+
+    fn body(&self) -> impl Future<Output = ()>;
+}
+
+impl Bounds for Program {
+    const WEAKER: Weaker = Weaker::Nothing;
+
+    fn body(&self) -> impl Future<Output = ()> {
+        body(self)
+    }
+}
+
+/// Executes a run of the program, and returns its failure.
+fn run<P: Bounds>(worker: &mut Worker, program: &P) -> Option<Failure> {
+    let limits = RunLimits { weaker: P::WEAKER, ..LIMITS };
+    worker.run(Seed(0), &limits, place(), pin!(TaskBody::new(program.body())))
+}
 
 /// Returns the numbers of preemptions and delays of a run; `enabled` has the tasks enabled at each step. The
 /// definitions are implemented here again, without the code of the search.
@@ -50,12 +73,12 @@ fn costs(run: &Run, enabled: &[Vec<TaskId>]) -> [u32; 2] {
 }
 
 /// Returns the costs and the result of each run of the program; `None` if there are too many.
-fn all_runs(program: &Program, runs_max: usize) -> Option<Vec<([u32; 2], Seen)>> {
+fn all_runs(program: &impl Bounds, runs_max: usize) -> Option<Vec<([u32; 2], Seen)>> {
     let brute = Brute::default();
     let mut worker = Worker::new(Box::new(brute.clone()));
     let mut all = Vec::new();
     loop {
-        worker.run(Seed(0), &LIMITS, place(), pin!(TaskBody::new(body(program))));
+        run(&mut worker, program);
         let run = worker.extract(Seed(0), "brute force");
         worker.forget_histories();
         all.push((costs(&run, &brute.enabled()), seen(&run)));
@@ -69,12 +92,12 @@ fn all_runs(program: &Program, runs_max: usize) -> Option<Vec<([u32; 2], Seen)>>
 }
 
 /// Returns the results of the runs of a search, and its own report.
-fn searched(program: &Program, measure: &'static Measure, most: u32) -> (Vec<Seen>, Bounded) {
+fn searched(program: &impl Bounds, measure: &'static Measure, most: u32) -> (Vec<Seen>, Bounded) {
     let search = Bounded::new(measure, Some(most));
     let mut worker = Worker::new(search.strategy());
     let (mut results, mut decisions) = (Vec::new(), BTreeSet::new());
     loop {
-        let failure = worker.run(Seed(0), &LIMITS, place(), pin!(TaskBody::new(body(program))));
+        let failure = run(&mut worker, program);
         let run = worker.extract(Seed(0), measure.what);
         worker.forget_histories();
         assert!(!matches!(failure, Some(Failure::Diverged { .. })), "{failure:?} in {program:?}");
@@ -99,7 +122,7 @@ fn searched(program: &Program, measure: &'static Measure, most: u32) -> (Vec<See
 
 /// The estimated number of runs within a bound, by probes of this width with these choices.
 fn estimated(
-    program: &Program,
+    program: &impl Bounds,
     (measure, most): (&'static Measure, u32),
     (width, seed): (usize, u64),
 ) -> f64 {
@@ -110,7 +133,7 @@ fn estimated(
     while let Some(part) = probes.part() {
         search.adopt(part);
         search.begin_look();
-        worker.run(Seed(0), &LIMITS, place(), pin!(TaskBody::new(body(program))));
+        run(&mut worker, program);
         worker.forget_histories();
         probes.add(search.end_look());
     }
@@ -119,14 +142,14 @@ fn estimated(
 
 /// The results of one share of a search, and its progress.
 fn by_share(
-    program: &Program,
+    program: &impl Bounds,
     (measure, most): (&'static Measure, Option<u32>),
     division: Division,
 ) -> (Vec<Seen>, SearchProgress) {
     let search = Bounded::new(measure, most);
     let (mut worker, mut tree) = (Worker::new(search.strategy()), search.tree());
     let mut run = || {
-        worker.run(Seed(0), &LIMITS, place(), pin!(TaskBody::new(body(program))));
+        run(&mut worker, program);
         let run = worker.extract(Seed(0), measure.what);
         worker.forget_histories();
         seen(&run)
@@ -172,7 +195,7 @@ fn by_share(
 
 /// Compares the shares of a search, which do not see each other, with the whole search.
 fn compare_shares(
-    program: &Program,
+    program: &impl Bounds,
     bound: (&'static Measure, Option<u32>),
     whole: &[Seen],
     leaves_out: bool,
@@ -197,11 +220,16 @@ fn compare_shares(
 
 /// Generates programs from `acts`, and compares bounded searches of them with brute force.
 fn compared(acts: &[fn(&mut Rng) -> Act], shape: (u64, u64)) {
+    compare(|rng| Program::generate(rng, acts, shape));
+}
+
+/// Compares bounded searches of generated programs with brute force.
+pub(super) fn compare<P: Bounds>(generate: impl Fn(&mut Rng) -> P) {
     crate::engine::simulate::hook::install();
     let (programs, runs_max) = if crate::long() { (1_000, 3_000) } else { (12, 300) };
     let (mut small, mut strict, mut errors) = (0, 0, Vec::new());
     for seed in 0..programs {
-        let program = Program::generate(&mut Rng::new(seed), acts, shape);
+        let program = generate(&mut Rng::new(seed));
         let Some(all) = all_runs(&program, runs_max) else { continue };
         small += 1;
         let whole: Vec<Seen> = all.iter().map(|(_, seen)| seen.clone()).collect();

@@ -36,6 +36,7 @@ mod residents;
 mod selects;
 mod timed;
 mod unseen;
+mod weak_bounds;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

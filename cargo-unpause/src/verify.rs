@@ -12,7 +12,8 @@ use std::thread;
 use lexopt::prelude::*;
 use serde_json::{Value as Json, json};
 use sim::__private::variable_of;
-use unpause_verify::{Decisions, Gap, Observed, Program, Reader, Verified, verify};
+use sim::check::picture::screen::plural;
+use unpause_verify::{Bound, Decisions, Gap, Observed, Program, Reader, Verified, verify};
 
 use crate::invocation::{Invocation, check_settings};
 use crate::merge::grouped;
@@ -61,11 +62,11 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
     }
     terminal.error(&format!("running: {}", invocation.text()));
     let (path, first, folder) = (one.path.clone(), one.first.clone(), Folder::new()?);
-    let (test, of) = (one.test.clone(), one.share.1);
+    let (test, of, bound) = (one.test.clone(), one.share.1, one.bound());
     let verdict = match incomplete(&certificates) {
         Some(refused) => Err(refused),
         None => {
-            let mut program = Test { path, folder, first, invocation, invalid: None };
+            let mut program = Test { path, folder, first, invocation, bound, invalid: None };
             let runs: Vec<Decisions> =
                 certificates.into_iter().flat_map(|certificate| certificate.runs).collect();
             let verdict = verify(&runs, &mut program);
@@ -76,8 +77,8 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
         }
     };
     let text = match as_json {
-        true => format!("{}\n", as_report(&test, of, &verdict)),
-        false => text(&test, of, &verdict),
+        true => format!("{}\n", as_report(&test, of, bound, &verdict)),
+        false => text(&test, of, bound, &verdict),
     };
     terminal.print(&text);
     Ok(if verdict.is_ok() { Exit::Good } else { Exit::Bad })
@@ -105,8 +106,9 @@ impl Refused {
 fn incomplete(certificates: &[Certificate]) -> Option<Refused> {
     let is_cut = |own: &&Certificate| own.runs.len() as u64 != own.claimed;
     if let Some(cut) = certificates.iter().find(is_cut) {
-        let gap = Gap::Incomplete(cut.runs.len() as u64, cut.claimed);
-        return Some(Refused { because: format!("{gap}: {}", cut.path.display()), run: None });
+        let (runs, claimed) = (cut.runs.len(), cut.claimed);
+        let because = format!("it has {runs} runs instead of {claimed}: {}", cut.path.display());
+        return Some(Refused { because, run: None });
     }
     let (_, of) = certificates.first()?.share;
     let shares: BTreeSet<u64> =
@@ -217,6 +219,18 @@ impl Certificate {
         Err(Usage(why))
     }
 
+    /// Returns the bound of the search, if its strategy has one.
+    fn bound(&self) -> Option<Bound> {
+        let (_, strategy) = self.settings.iter().find(|(name, _)| name == "SIM_STRATEGY")?;
+        let (name, most) = strategy.split_once(':')?;
+        let counts_delays = match name {
+            "preemptions" => false,
+            "delays" => true,
+            _ => return None,
+        };
+        Some(Bound { counts_delays, most: most.parse().ok()? })
+    }
+
     /// Returns the command that runs the test.
     fn invocation(&self) -> Result<Invocation, Usage> {
         let mut invocation = Invocation::parse(&self.command).map_err(|why| {
@@ -238,6 +252,7 @@ struct Test {
     folder: Folder,
     first: String,
     invocation: Invocation,
+    bound: Option<Bound>,
     /// The reason why the test computed no runs, if it failed to do so.
     invalid: Option<Usage>,
 }
@@ -323,19 +338,40 @@ impl Program for Test {
             text
         })
     }
+
+    fn bound(&self) -> Option<Bound> {
+        self.bound
+    }
 }
 
-fn text(test: &str, of: u64, verdict: &Result<Verified, Refused>) -> String {
+/// Returns the bound as text.
+fn at_most(bound: Bound) -> String {
+    let Bound { counts_delays, most } = bound;
+    let what = if counts_delays { "delay" } else { "preemption" };
+    if most == 0 { format!("no {what}") } else { format!("at most {}", plural(most as u64, what)) }
+}
+
+fn text(test: &str, of: u64, bound: Option<Bound>, verdict: &Result<Verified, Refused>) -> String {
     match verdict {
         Ok(Verified { runs, classes, asked, disabled }) => {
             let [runs, classes, others, known, disabled] =
                 [*runs, *classes, *asked, asked - disabled, *disabled]
                     .map(|number| grouped(number.into()));
             let shares = if of > 1 { format!(" in {of} shares") } else { String::new() };
+            let (of_what, others_are) = match bound {
+                Some(bound) => {
+                    (format!(" with {}", at_most(bound)), "take another step within the bound")
+                }
+                None => (
+                    format!(", of {classes} classes"),
+                    "put a task before a step that it came after",
+                ),
+            };
+            let are_known = if bound.is_some() { "are these runs" } else { "are of these classes" };
             format!(
-                "verified {test}\n  runs     {runs}{shares}, of {classes} classes: each passes again\n  \
-                 closed   {others} others put a task before a step that it came after, or draw another value:\n           \
-                 {known} are of these classes, and in {disabled} the task cannot step\n  \
+                "verified {test}\n  runs     {runs}{shares}{of_what}: each passes again\n  \
+                 closed   {others} others {others_are}, or draw another value:\n           \
+                 {known} {are_known}, and in {disabled} the task cannot step\n  \
                  rests on the effects that the program declares for its steps\n",
             )
         }
@@ -350,11 +386,16 @@ fn text(test: &str, of: u64, verdict: &Result<Verified, Refused>) -> String {
     }
 }
 
-fn as_report(test: &str, of: u64, verdict: &Result<Verified, Refused>) -> Json {
+fn as_report(
+    test: &str,
+    of: u64,
+    bound: Option<Bound>,
+    verdict: &Result<Verified, Refused>,
+) -> Json {
     match verdict {
         Ok(Verified { runs, classes, asked, disabled }) => json!({
             "test": test, "verified": true, "shares": of, "runs": runs, "classes": classes, "asked": asked,
-            "disabled": disabled,
+            "disabled": disabled, "bound": bound.map(at_most),
         }),
         Err(Refused { because, .. }) => json!({ "test": test, "verified": false, "gap": because }),
     }
@@ -364,9 +405,10 @@ const HELP: &str = "\
 Verifies the certificate of a search that proved a test (SIM_CERTIFY). The test makes each run of it
 again. In each of them, each task is put before each step that it could have gone before, and each
 drawn value is replaced by each other one: every such run must be of a class in the certificate. A
-set of runs with this property has every class. No code of the search is used. All cores make runs,
-each with a process of its own. If the search was divided (SIM_SHARD), each share writes a
-certificate: name all of them.
+set of runs with this property has every class. If the search has a bound (preemptions:N, delays:N),
+the certificate has every run within it. No code of the search is used. All cores make runs, each
+with a process of its own. If the search was divided (SIM_SHARD), each share writes a certificate:
+name all of them.
 
 usage: cargo unpause verify FILE... [--features F] [--json]
 

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::rc::Rc;
 
+use crate::bound::Bound;
 use crate::decisions::Decisions;
 use crate::observed::{Observed, Run, Step};
 use crate::order::{Ordered, number, sum};
@@ -17,6 +18,10 @@ pub trait Program {
     /// # Errors
     /// If the runs cannot be executed; the error is the reason as text.
     fn make(&mut self, runs: &[Decisions], show: &mut dyn FnMut(Observed)) -> Result<(), String>;
+
+    /// Returns the bound of the runs, if any. The set must then contain each run within the bound, and not only a run of
+    /// each class.
+    fn bound(&self) -> Option<Bound>;
 }
 
 /// The extent of a verification.
@@ -37,13 +42,10 @@ pub struct Verified {
 pub enum Gap {
     /// The certificate contains no run.
     Empty,
-    /// The certificate does not contain the number of runs that it claims.
-    Incomplete(u64, u64),
     /// The runs could not be executed.
     Program(String),
-    /// The run with this number, counted from 1, does not result from its decisions.
-    NoRun(usize, String),
-    /// A run cannot be a part of a proof, for example because it fails.
+    /// The run with this number, counted from 1, or a run beside it, cannot be a part of a proof. For example, it fails,
+    /// or does not result from its decisions.
     Unfit(usize, String),
     /// In another order of steps that do not conflict, a step behaved differently. Contains the change of a certificate
     /// run, in words, and the decisions of the changed run.
@@ -75,7 +77,7 @@ const BATCH: usize = 1 << 14;
 /// Returns the first [`Gap`].
 ///
 /// ```
-/// use unpause_verify::{Decisions, Observed, Program, Reader, verify};
+/// use unpause_verify::{Bound, Decisions, Observed, Program, Reader, verify};
 ///
 /// /// One task that takes one step.
 /// struct Steps;
@@ -83,10 +85,14 @@ const BATCH: usize = 1 << 14;
 /// impl Program for Steps {
 ///     fn make(&mut self, runs: &[Decisions], show: &mut dyn FnMut(Observed)) -> Result<(), String> {
 ///         for _ in runs {
-///             let run = r#"{"unfit":null,"tasks":["0"],"lives":[0],"steps":[[0,2,1,[],[],[]]]}"#;
+///             let run = r#"{"unfit":null,"tasks":["0"],"lives":[0],"steps":[[0,2,1,[],[],[],[]]]}"#;
 ///             show(Reader::default().read(run)?.ok_or("a run")?);
 ///         }
 ///         Ok(())
+///     }
+///
+///     fn bound(&self) -> Option<Bound> {
+///         None
 ///     }
 /// }
 ///
@@ -98,31 +104,27 @@ pub fn verify(runs: &[Decisions], program: &mut dyn Program) -> Result<Verified,
     if runs.is_empty() {
         return Err(Gap::Empty);
     }
-    let mut verifier = Verifier::default();
-    let batches = || (1..).step_by(BATCH).zip(runs.chunks(BATCH));
-    for (first, batch) in batches() {
-        make(batch, program, &mut |at, observed| {
-            let run = certified(first + at, &batch[at], observed)?;
-            verifier.classes.insert(run.class());
-            Ok(())
-        })?;
-    }
-    let [runs, classes] = [runs.len(), verifier.classes.len()].map(|count| count as u64);
-    verifier.verified = Verified { runs, classes, asked: 0, disabled: 0 };
-    for (first, batch) in batches() {
-        make(batch, program, &mut |at, observed| {
-            let run = certified(first + at, &batch[at], observed)?;
-            verifier.ask_about(first + at, run);
-            Ok(())
-        })?;
-        while verifier.asked.len() >= BATCH {
-            verifier.answer(program)?;
+    let mut verifier = Verifier { bound: program.bound(), ..Verifier::default() };
+    for is_asking in [false, true] {
+        for (first, batch) in (1..).step_by(BATCH).zip(runs.chunks(BATCH)) {
+            make(batch, program, &mut |at, observed| {
+                let run = verifier.certified(first + at, batch[at].steps.len(), observed)?;
+                match is_asking {
+                    true => verifier.ask_about(first + at, run),
+                    false => _ = verifier.classes.insert(run.class()),
+                }
+                Ok(())
+            })?;
+            while verifier.asked.len() >= BATCH {
+                verifier.answer(program)?;
+            }
         }
     }
     while !verifier.asked.is_empty() {
         verifier.answer(program)?;
     }
-    Ok(verifier.verified)
+    let [runs, classes] = [runs.len(), verifier.classes.len()].map(|count| count as u64);
+    Ok(Verified { runs, classes, ..verifier.verified })
 }
 
 /// Executes runs, and calls `judge` with each run and its index, until `judge` refuses a run.
@@ -138,37 +140,15 @@ fn make(
         }
         shown += 1;
     });
-    made.map_err(Gap::Program)?;
-    if verdict.is_ok() && shown != runs.len() {
-        return Err(Gap::Program(format!("{shown} runs for {}", runs.len())));
-    }
-    verdict
-}
-
-/// Returns a run of the certificate with its order. `nth` is its number, from 1.
-fn certified(nth: usize, decisions: &Decisions, observed: Observed) -> Result<Ordered, Gap> {
-    let no_run = |why: String| Err(Gap::NoRun(nth, why));
-    let run = match observed {
-        Observed::Run(run) => ordered(nth, run)?,
-        Observed::Stopped(step) => return no_run(format!("its task cannot take step {step}")),
-    };
-    match (run.run.steps.len(), decisions.steps.len()) {
-        (own, steps) if own == steps => Ok(run),
-        (own, steps) => no_run(format!("it has {own} steps instead of {steps}")),
-    }
-}
-
-/// Returns a run with its order, if it can be a part of a proof. `nth` is the number of the certificate run beside it.
-fn ordered(nth: usize, run: Run) -> Result<Ordered, Gap> {
-    match run.unfit {
-        Some(why) => Err(Gap::Unfit(nth, why)),
-        None => Ok(Ordered::of(run)),
-    }
+    made.map_err(Gap::Program).and(verdict)?;
+    let is_all = (shown == runs.len()).then_some(());
+    is_all.ok_or_else(|| Gap::Program(format!("{shown} runs for {}", runs.len())))
 }
 
 /// The state of a verification.
 #[derive(Default)]
 struct Verifier {
+    bound: Option<Bound>,
     classes: HashSet<u128>,
     /// The hash numbers of all questions so far.
     known: HashSet<u128>,
@@ -178,6 +158,25 @@ struct Verifier {
 }
 
 impl Verifier {
+    /// Returns a run of the certificate with its order. `nth` is its number, from 1.
+    fn certified(&self, nth: usize, steps: usize, observed: Observed) -> Result<Ordered, Gap> {
+        let made = match observed {
+            Observed::Run(run) if run.steps.len() == steps => return self.ordered(nth, run),
+            Observed::Run(run) => run.steps.len(),
+            Observed::Stopped(made) => made,
+        };
+        Err(Gap::Unfit(nth, format!("it has {made} steps instead of {steps}")))
+    }
+
+    /// Returns a run with its order, if it can be a part of a proof. `nth` is the number of the certificate run beside
+    /// it.
+    fn ordered(&self, nth: usize, run: Run) -> Result<Ordered, Gap> {
+        let is_untold = |step: &Step| self.bound.is_some() && !step.ready.contains(&step.task);
+        let untold = || "a step is not among those that were possible".to_owned();
+        let unfit = run.unfit.clone().or_else(|| run.steps.iter().any(is_untold).then(untold));
+        unfit.map_or_else(|| Ok(Ordered::of(run)), |why| Err(Gap::Unfit(nth, why)))
+    }
+
     /// Adds the questions about the run with this number.
     fn ask_about(&mut self, nth: usize, run: Ordered) {
         let of = Rc::new(run);
@@ -202,10 +201,11 @@ impl Verifier {
         }
     }
 
-    /// Adds a question, unless it was asked before.
+    /// Adds a question, unless it was asked before or exceeds the bound.
     fn ask(&mut self, asked: Asked) {
-        let task = &asked.of.run.tasks[asked.task];
-        if self.known.insert(number((asked.before(), task, &asked.draws))) {
+        let Asked { of, kept, task, draws, .. } = &asked;
+        let is_new = self.known.insert(number((asked.before(), &of.run.tasks[*task], draws)));
+        if is_new && !self.bound.is_some_and(|bound| bound.excludes(&of.run, kept.len(), *task)) {
             self.asked.push(asked);
         }
     }
@@ -216,11 +216,12 @@ impl Verifier {
         let decisions: Vec<Decisions> = asked.iter().map(Asked::decisions).collect();
         make(&decisions, program, &mut |at, observed| {
             let asked = &asked[at];
-            let (nth, kept) = (asked.nth, asked.kept.len());
+            let kept = asked.kept.len();
+            let is_ready = asked.of.run.steps[kept].ready.contains(&asked.task);
             self.verified.asked += 1;
             let run = match observed {
-                Observed::Run(run) => ordered(nth, run)?,
-                Observed::Stopped(step) if step == kept && asked.draws.is_empty() => {
+                Observed::Run(run) => self.ordered(asked.nth, run)?,
+                Observed::Stopped(step) if step == kept && asked.draws.is_empty() && !is_ready => {
                     self.verified.disabled += 1;
                     self.ask_without_disablers(asked);
                     return Ok(());
@@ -231,10 +232,7 @@ impl Verifier {
             if run.numbers.get(..kept).map(sum) != Some(asked.before()) {
                 return asked.refused(Gap::Differs);
             }
-            match self.classes.contains(&run.class()) {
-                true => Ok(()),
-                false => asked.refused(Gap::Missing),
-            }
+            if self.classes.contains(&run.class()) { Ok(()) } else { asked.refused(Gap::Missing) }
         })
     }
 
@@ -286,11 +284,10 @@ impl Asked {
     fn refused(&self, gap: fn(String, Decisions) -> Gap) -> Result<(), Gap> {
         let Asked { nth, of, at, task, draws, .. } = self;
         let Run { tasks, steps, .. } = &of.run;
+        let other = draws.last().map_or("steps".to_owned(), |value| format!("draws {value}"));
         let (first, own) = (&tasks[*task], &tasks[steps[*at].task]);
-        let change = match draws.last() {
-            Some(value) => format!("as run {nth}, but task {first} draws {value} in step {at}"),
-            None => format!("as run {nth}, but task {first} steps before step {at} of task {own}"),
-        };
+        let change =
+            format!("as run {nth}, but task {first} {other} before step {at} of task {own}");
         Err(gap(change, self.decisions()))
     }
 }
@@ -299,9 +296,7 @@ impl fmt::Display for Gap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Gap::Empty => f.write_str("it has no run"),
-            Gap::Incomplete(own, said) => write!(f, "it has {own} runs instead of {said}"),
             Gap::Program(why) => write!(f, "its runs cannot be made: {why}"),
-            Gap::NoRun(nth, why) => write!(f, "run {nth} is no run of the program: {why}"),
             Gap::Unfit(nth, why) => write!(f, "run {nth}, or one beside it, proves nothing: {why}"),
             Gap::Differs(change, _) => write!(f, "a step differs in an equal order: {change}"),
             Gap::Missing(change, _) => write!(f, "a run is missing: {change}"),

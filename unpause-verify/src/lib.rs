@@ -19,18 +19,24 @@
 //! this run, fewer steps conflict with that operation, or the first conflicting operation is a later operation. Repeat
 //! this until no such step precedes *p*: the common prefix is then longer, which is a contradiction.
 //!
+//! A search within a bound executes each run with a limited number of preemptions or delays. Its certificate contains
+//! each of these runs, so the order of all steps counts, and *Q* is the beginning of the run. A question that exceeds the
+//! bound is not asked ([`Bound`]). The rest of a further run must cost nothing.
+//!
 //! So the search need not justify the runs that it left out. The verdict depends on the declared effects of steps, and
 //! not on how the search used them. Each further run repeats steps of the certificate in another order. If a step then
 //! behaves differently, an effect was not declared.
 
 #![forbid(unsafe_code)]
 
+mod bound;
 mod closed;
 mod decisions;
 mod observed;
 mod order;
 mod relation;
 
+pub use self::bound::Bound;
 pub use self::closed::{Gap, Program, Verified, verify};
 pub use self::decisions::Decisions;
 pub use self::observed::{Observed, Reader, Run, Step};

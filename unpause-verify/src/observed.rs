@@ -21,6 +21,10 @@ pub struct Step {
     pub effects: Vec<Effect>,
     /// The pending operations after the step, for its task and for tasks that it created.
     pub guards: Vec<(usize, Effect)>,
+    /// The tasks that could take this step. Empty without a bound.
+    pub ready: Vec<usize>,
+    /// `true` if the task of the previous step yields with its next operation.
+    pub after_yield: bool,
 }
 
 /// A run, as observed by the program.
@@ -45,8 +49,9 @@ pub enum Observed {
     Stopped(usize),
 }
 
-/// A step in a line: task, flags, hash, draws, effects, and guards with their tasks.
-type StepInLine = (usize, u64, u64, Vec<[u64; 3]>, Vec<Vec<u64>>, Vec<(usize, Vec<u64>)>);
+/// A step in a line: task, flags, hash, draws, effects, guards with their tasks, and the tasks that could step.
+type StepInLine =
+    (usize, u64, u64, Vec<[u64; 3]>, Vec<Vec<u64>>, Vec<(usize, Vec<u64>)>, Vec<usize>);
 
 /// Parses the output lines of a program.
 #[derive(Debug, Default)]
@@ -83,7 +88,8 @@ impl Reader {
         is_known.then_some(Some(Observed::Run(Run { tasks, lives, steps, unfit })))
     }
 
-    fn step(&self, (task, flags, did, draws, effects, guards): &StepInLine) -> Option<Step> {
+    fn step(&self, line: &StepInLine) -> Option<Step> {
+        let (task, flags, did, draws, effects, guards, ready) = line;
         let guards = guards.iter().map(|(task, guard)| Some((*task, self.effect(guard)?)));
         Some(Step {
             task: *task,
@@ -93,6 +99,8 @@ impl Reader {
             draws: draws.clone(),
             effects: effects.iter().map(|effect| self.effect(effect)).collect::<Option<_>>()?,
             guards: guards.collect::<Option<_>>()?,
+            ready: ready.clone(),
+            after_yield: flags & 4 != 0,
         })
     }
 

@@ -1,17 +1,14 @@
 //! The order of the steps of a run, and a number that identifies the class of a run.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
 
 use crate::observed::{Run, Step};
 use crate::relation::{Effect, conflict};
 
 /// Returns a 128-bit hash of a value. Different values have different hashes.
 pub(crate) fn number(value: impl Hash) -> u128 {
-    let half = |salt: u64| {
-        let mut hasher = DefaultHasher::new();
-        (salt, &value).hash(&mut hasher);
-        u128::from(hasher.finish())
-    };
+    let hasher = BuildHasherDefault::<DefaultHasher>::default();
+    let half = |salt: u64| u128::from(hasher.hash_one((salt, &value)));
     half(0) << 64 | half(1)
 }
 
@@ -22,10 +19,8 @@ pub(crate) fn sum<'a>(numbers: impl IntoIterator<Item = &'a u128>) -> u128 {
 
 /// Returns `true` if two steps must keep their order, where `first` precedes `second`.
 fn depend(first: &Step, second: &Step) -> bool {
-    let is_before = |one: &Effect| {
-        *one == Effect::Spawned(second.task)
-            || second.effects.iter().any(|other| conflict(one, other))
-    };
+    let conflicts = |one: &Effect| second.effects.iter().any(|other| conflict(one, other));
+    let is_before = |one: &Effect| *one == Effect::Spawned(second.task) || conflicts(one);
     first.task == second.task || first.effects.iter().any(is_before)
 }
 
@@ -58,11 +53,11 @@ impl Ordered {
     }
 
     /// Returns, for each step, `true` if a node death undid it: its task died, and it precedes no step with effects
-    /// that outlive the node.
+    /// that outlive the node. Never `true` with a bound, because the steps have a cost.
     fn lost(&self) -> Vec<bool> {
         let Run { lives, steps, .. } = &self.run;
         let mut lost = vec![false; steps.len()];
-        for death in steps {
+        for death in steps.iter().filter(|step| step.ready.is_empty()) {
             for effect in &death.effects {
                 let Effect::Life { life, ends: true } = *effect else { continue };
                 let outlives = Effect::Life { life, ends: false };
@@ -79,16 +74,14 @@ impl Ordered {
 }
 
 /// Returns, for each step, the steps that precede it in every run of the class, and a hash of all of these steps. Steps
-/// that are `lost` precede no step, and have the hash 0.
+/// that are `lost` precede no step, and have the hash 0. With a bound, each step precedes the next one.
 fn order(run: &Run, lost: &[bool]) -> (Vec<Vec<bool>>, Vec<u128>) {
     let count = run.steps.len();
     let mut before: Vec<Vec<bool>> = Vec::with_capacity(count);
     let (mut numbers, mut names, mut after_all) = (vec![0; count], vec![0; count], 0);
     for (at, step) in run.steps.iter().enumerate() {
         let mut own = vec![false; at];
-        if step.after_all {
-            after_all = at;
-        }
+        after_all = if step.after_all || !step.ready.is_empty() { at } else { after_all };
         if !lost[at] {
             let mut nth = 0u64;
             for earlier in (0..at).rev().filter(|earlier| !lost[*earlier]) {

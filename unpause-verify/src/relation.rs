@@ -62,11 +62,8 @@ fn operations_conflict(one: &Operation, other: &Operation) -> bool {
     let (a, b) = (one.kind, other.kind);
     let is_within =
         |own: (u64, u64), of: (u64, u64)| own.0 < own.1 && of.0 <= own.0 && own.1 <= of.1;
-    let are_apart = match (a.side, b.side) {
-        (1, 2) => is_within(other.span, one.span),
-        (2, 1) => is_within(one.span, other.span),
-        _ => false,
-    };
+    let is_inserted = a.side == 1 && b.side == 2 && is_within(other.span, one.span);
+    let is_removed = a.side == 2 && b.side == 1 && is_within(one.span, other.span);
     let are_related = match (one.done, other.done) {
         (true, true) => a.conflicts & b.bit != 0 || b.conflicts & a.bit != 0,
         // An operation conflicts with a guard that it may turn.
@@ -74,18 +71,16 @@ fn operations_conflict(one: &Operation, other: &Operation) -> bool {
         (false, true) => (b.enables | b.disables) & a.bit != 0,
         (false, false) => false,
     };
-    one.on == other.on && are_related && !are_apart
+    one.on == other.on && are_related && !is_inserted && !is_removed
 }
 
 /// Returns `true` if an effect may disable a pending operation, because it turns the guard to false.
 pub fn may_disable(effect: &Effect, guard: &Effect) -> bool {
     use Effect::{Object, Task};
-    match (effect, guard) {
-        (Object(one), Object(other)) | (Task(one), Task(other)) => {
-            one.on == other.on && one.done && one.kind.disables & other.kind.bit != 0
-        }
-        _ => false,
-    }
+    let ((Object(one), Object(other)) | (Task(one), Task(other))) = (effect, guard) else {
+        return false;
+    };
+    one.on == other.on && one.done && one.kind.disables & other.kind.bit != 0
 }
 
 /// Returns `true` if two effects of steps of different tasks conflict.
@@ -95,9 +90,7 @@ pub fn conflict(one: &Effect, other: &Effect) -> bool {
         (Over, _) | (_, Over) | (Unseen, Unseen) => true,
         (Object(one), Object(other)) | (Task(one), Task(other)) => operations_conflict(one, other),
         (Counted { reads }, Counted { reads: others }) => reads != others,
-        (Life { life, ends }, Life { life: other, ends: others }) => {
-            life == other && (*ends || *others)
-        }
+        (Life { life: a, ends: dies }, Life { life: b, ends: died }) => a == b && (*dies || *died),
         (Call { history, point, strict }, Call { history: other, point: others, .. }) => {
             let matter = match (point, others) {
                 (0, 1) | (1, 0) => *strict,

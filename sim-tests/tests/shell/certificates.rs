@@ -68,7 +68,7 @@ fn a_proof_is_verified_and_a_changed_certificate_is_refused() {
         ),
         ("twice", "a run is missing", "1", |lines| lines[3] = lines[2].clone()),
         ("torn", "line 4: not the decisions of a run", "2", |lines| lines[3].truncate(30)),
-        ("other step", "is no run of the program", "1", |lines| {
+        ("other step", "it has 0 steps instead of ", "1", |lines| {
             lines[1] = lines[1].replace("\"steps\":[0,", "\"steps\":[1,");
         }),
         ("other program", "the program has changed since the search", "2", |lines| {
@@ -233,6 +233,66 @@ fn a_bounded_search_without_runs_beyond_its_bound_has_a_certificate() {
     assert!(code == "1" && said.contains("because  a run is missing: as run "), "{said}");
 }
 
+/// The certificate without its run at this position.
+fn without(file: &Path, nth: usize) -> PathBuf {
+    with(file, "fewer", |lines| {
+        let runs = lines.len() - 1;
+        drop(lines.remove(nth));
+        lines[0] = lines[0].replace(&format!("\"runs\":{runs}"), &format!("\"runs\":{}", runs - 1));
+    })
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn a_bounded_search_has_a_certificate_of_its_bound() {
+    // The operations of the second test have weaker orders, and choose stores.
+    for (name, memory, strategy, bound) in [
+        ("attempts", "sc", "preemptions:0", "with no preemption"),
+        ("attempts", "sc", "preemptions:1", "with at most 1 preemption"),
+        ("attempts", "sc", "delays:2", "with at most 2 delays"),
+        ("many_runs::publishes", "c11", "preemptions:1", "with at most 1 preemption"),
+        ("many_runs::publishes", "c11", "delays:1", "with at most 1 delay"),
+        ("many_runs::publishes", "c11", "preemptions", "classes"),
+    ] {
+        let folder = folder(&format!("certificate of {strategy} {memory}"));
+        let file = folder.join("bounded.certificate");
+        let search = searched(name, &file).env("SIM_STRATEGY", strategy);
+        search.env("SIM_MEMORY", memory).passes().says(&["certificate in "]);
+        let (code, said) = verify(&file, "");
+        assert!(code == "0" && said.contains(bound), "{strategy}: {said}");
+        let runs = fs::read_to_string(&file).unwrap().lines().count() - 1;
+        for nth in [1, runs.div_ceil(2), runs] {
+            let (code, said) = verify(&without(&file, nth), "");
+            let is_empty = runs == 1 && said.contains("it has no run");
+            assert!(is_empty || said.contains("because  a run is missing: as run "), "{said}");
+            assert_eq!(code, "1", "{strategy}: {said}");
+        }
+        // It is no certificate of a larger bound.
+        let Some((_, most)) = strategy.split_once(':') else { continue };
+        let larger = strategy.replace(most, "7");
+        let larger = with(&file, "larger", |lines| {
+            lines[0] = lines[0].replace(&format!("\"{strategy}\""), &format!("\"{larger}\""));
+        });
+        let (code, said) = verify(&larger, "");
+        assert!(code == "1" && said.contains("because  a run is missing: as run "), "{said}");
+    }
+}
+
+#[cfg_attr(feature = "sim", test)]
+fn shares_of_a_bounded_search_have_a_certificate_together() {
+    let shares = folder("certificates of bounded shares");
+    for number in 1..=2 {
+        let share = searched("many_runs::publishes", &shares).env("SIM_STRATEGY", "delays:2");
+        let share = share.env("SIM_MEMORY", "c11").env("SIM_SHARD", format!("{number}/2"));
+        share.passes().says(&["certificate in "]);
+    }
+    let files: Vec<PathBuf> =
+        crate::child::files(&shares).iter().map(|name| shares.join(name)).collect();
+    let (code, said) = verify(&files[0], &format!("\n{}", files[1].display()));
+    assert!(code == "0" && said.contains(" in 2 shares with at most 2 delays"), "{said}");
+    let (code, said) = verify(&without(&files[0], 1), &format!("\n{}", files[1].display()));
+    assert!(code == "1" && said.contains("because  a run is missing: as run "), "{said}");
+}
+
 #[cfg_attr(feature = "sim", test)]
 fn a_test_without_a_proof_has_no_certificate_and_says_why() {
     let file = folder("no certificate").join("none.certificate");
@@ -242,9 +302,9 @@ fn a_test_without_a_proof_has_no_certificate_and_says_why() {
     for (name, variables, says) in [
         ("attempts", &[("SIM_STRATEGY", "random")][..], "this test samples runs"),
         (
-            "attempts",
-            &[("SIM_STRATEGY", "preemptions:0")],
-            "runs with more preemptions were not tried",
+            "many_runs::publishes",
+            &[("SIM_MEMORY", "c11")],
+            "the certificate of an exhaustive search contains no choices of stores",
         ),
         (many, &[("SIM_SEEDS", "40")], "the search was given up, and another search continued"),
         (many, &[("SIM_SEEDS", "40"), ("SIM_SHARD", "1/2")], unfinished),

@@ -8,6 +8,7 @@
 
 mod decisions;
 mod observer;
+mod possible;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,8 +27,9 @@ use crate::engine::config::Shard;
 use crate::engine::persistence;
 use crate::engine::results::{Json, Subject, list, quoted, subject};
 use crate::engine::seeds::Explored;
-use crate::report::{Finding, Origin, Searched, one_line};
+use crate::report::{Bound, Finding, Origin, Searched, one_line};
 use crate::rt::Worker;
+use crate::run::clock_mode::ClockMode;
 use crate::run::ids::Seed;
 use crate::run::memory_model::MemoryModel;
 use crate::run::untried::Untried;
@@ -77,10 +79,12 @@ fn certificate(session: &Session<'_>, explored: &Explored) -> Result<String, Str
         return Err(why);
     }
     let decided = &explored.decided;
-    if decided.apart.stores {
+    // If the order of all steps counts, equal decisions draw the same stores.
+    if decided.apart.stores && !decided.apart.steps {
         let why = match session.config.memory {
             MemoryModel::C11 => {
-                "a certificate contains no choices of stores (memory = \"c11\"). With memory = \"sc\" the search has one"
+                "the certificate of an exhaustive search contains no choices of stores (memory = \"c11\"). With \
+                 strategy = \"preemptions\" or \"delays\", or with memory = \"sc\", the test has one"
             }
             MemoryModel::Sc => "a certificate does not count each store of a test with RaceCell",
         };
@@ -106,9 +110,11 @@ fn shortfall(explored: &Explored, searched: &Searched) -> Option<String> {
     if searched.fallback.is_some() {
         return Some("the search was given up, and another search continued".to_owned());
     }
-    // A share within a bound leaves out the runs beyond the bound, and not only the other shares.
-    let is_share = searched.share.is_some() && searched.bound.is_none();
-    let why = if is_share { searched.fell_short() } else { searched.shortfall() };
+    // The checker knows the bound of a strategy, and does not know the bound of early time moves.
+    let is_early = |bound: &Bound| bound.what == ClockMode::EARLY_MOVE;
+    let leaves_out_early =
+        searched.early_moves.is_some() || searched.bound.as_ref().is_some_and(is_early);
+    let why = if leaves_out_early { searched.shortfall() } else { searched.fell_short() };
     why.map(|why| format!("the search is no proof: {why}"))
 }
 
@@ -159,7 +165,7 @@ fn observed(session: &Session<'_>, path: &Path) -> Result<u64, String> {
     let first = lines.next().unwrap_or_default();
     let apart = of_this_program(session, first)?;
     session.show(apart);
-    let mut observer = RunObserver::new(apart);
+    let mut observer = RunObserver::new(apart, session.config.strategy.bound().is_some());
     let mut worker = Worker::new(observer.strategy(Arc::default()));
     let job = WorkerJob::Follow(Arc::default());
     let watched = session.watch.follow(worker.progress(), job, Seed(0));
@@ -174,7 +180,8 @@ fn observed(session: &Session<'_>, path: &Path) -> Result<u64, String> {
         session.quietly(|| {
             let failure = session.once(&mut worker, Seed(0), &session.limits());
             let run = worker.outline(Seed(0), "observed");
-            let unfit = unfit(&observer, &worker, failure.as_ref(), &run);
+            let memory = session.config.memory;
+            let unfit = unfit(&observer, &worker, failure.as_ref(), &run, memory);
             observer.write(&run, failure.as_ref(), unfit);
         });
         worker.forget_histories();
@@ -225,6 +232,7 @@ fn unfit(
     worker: &Worker,
     failure: Option<&Failure>,
     run: &Run,
+    memory: MemoryModel,
 ) -> Option<String> {
     if let Some(failure) = failure {
         return Some(format!("it fails: {}", one_line(failure, run)));
@@ -232,7 +240,10 @@ fn unfit(
     let witness = observer.witness();
     let mut untried = Default::default();
     worker.add_untried(&mut untried);
-    let is_left_out = |untried: &&Untried| !untried.is_assumption();
+    // With the memory `sc`, weaker orders act as `SeqCst`, which is an assumption.
+    let is_weak = memory == MemoryModel::C11;
+    let is_left_out =
+        |untried: &&Untried| !untried.is_assumption() || is_weak && **untried == Untried::Orders;
     if let Some(untried) = untried.iter().find(is_left_out) {
         return Some(format!("no search tries all that it may do: {untried:?}"));
     }

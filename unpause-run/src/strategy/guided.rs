@@ -5,13 +5,15 @@
 
 use std::sync::Arc;
 
+use super::bounded::goes_on;
 use super::roster::{Roster, path_of};
 use crate::run::choice::{Draw, Mismatch, Strategy, View};
 use crate::run::ids::{Seed, TaskId};
 use crate::run::schedule::{Schedule, Turn};
 
 /// A strategy that follows a schedule, then continues with the last task as long as this task can step. Drawn values
-/// that are not in the schedule are 0.
+/// that are not in the schedule are 0. A strategy [at no cost](Guided::at_no_cost) continues like the scheduler of a
+/// search within a bound.
 #[derive(Debug)]
 pub struct Guided {
     schedule: Arc<Schedule>,
@@ -23,6 +25,8 @@ pub struct Guided {
     /// The task of the current step, in the numbering of the schedule.
     stepping: Option<usize>,
     step: u32,
+    /// True if the run continues without a preemption and without a delay.
+    is_free: bool,
 }
 
 impl Guided {
@@ -30,7 +34,33 @@ impl Guided {
     pub fn new(schedule: impl Into<Arc<Schedule>>) -> Guided {
         let schedule = schedule.into();
         let (roster, drawn) = (Roster::new(&schedule.tasks), vec![0; schedule.tasks.len()]);
-        Guided { schedule, roster, turn: (0, 0), drawn, stepping: None, step: 0 }
+        Guided { schedule, roster, turn: (0, 0), drawn, stepping: None, step: 0, is_free: false }
+    }
+
+    /// Makes runs continue without a preemption and without a delay: the last task continues until it yields, and then
+    /// the task after it in the order of creation steps.
+    #[must_use]
+    pub fn at_no_cost(self) -> Guided {
+        Guided { is_free: true, ..self }
+    }
+
+    /// Returns the position of the candidate that continues the run after the schedule.
+    fn next(&self, view: &View<'_>) -> usize {
+        let (candidates, last) = (view.candidates(), view.last());
+        let all = 0..candidates.len();
+        let first = if self.is_free {
+            let goes_on = last.is_some_and(|last| goes_on(view, last));
+            let is_behind = |task: TaskId| match last {
+                Some(last) if goes_on => task < last,
+                Some(last) => task <= last,
+                None => false,
+            };
+            all.min_by_key(|i| (is_behind(candidates[*i]), candidates[*i]))
+        } else {
+            let own = candidates.iter().position(|other| Some(*other) == last);
+            own.or_else(|| all.min_by_key(|i| path_of(view, candidates[*i])))
+        };
+        first.expect("there is a candidate")
     }
 
     /// Returns the task of the next step of the schedule; `None` after the end of the schedule.
@@ -90,10 +120,7 @@ impl Strategy for Guided {
                 let expected = format!("task {} can step", self.schedule.tasks[wanted]);
                 Mismatch::new(step, expected, format!("{} other tasks", candidates.len()))
             })?,
-            None => {
-                let lowest = || (0..candidates.len()).min_by_key(|i| path_of(view, candidates[*i]));
-                position(view.last()).or_else(lowest).expect("there is a candidate")
-            }
+            None => self.next(view),
         };
         self.stepping = self.roster.of_trace(candidates[at]);
         Ok(at)

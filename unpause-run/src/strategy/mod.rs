@@ -244,6 +244,14 @@ impl Chosen {
         matches!(self.kind, ChosenKind::Search(..))
     }
 
+    /// Returns the bound of the search, if its name has one: the name of the search without the bound, and the maximum.
+    pub fn bound(self) -> Option<(&'static str, u32)> {
+        match self.kind {
+            ChosenKind::Search(row, Some(most)) => Some((row.name, most)),
+            _ => None,
+        }
+    }
+
     /// Creates the search; `None` if this strategy is not a search.
     pub fn search(self) -> Option<Arc<dyn Search>> {
         match self.kind {

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use super::possible::{Possible, PossibleTasks};
 use crate::engine::results::{list, quoted};
 use crate::engine::simulate::exhaust::audit::operation;
 use crate::engine::simulate::exhaust::ends_by_a_step;
@@ -27,16 +28,20 @@ pub(in crate::engine::simulate) struct RunObserver {
     is_by_step: bool,
     /// The kinds of operations that were already described in the output.
     kinds: Vec<Kind>,
+    /// The tasks that could take each step, if the search has a bound.
+    possible: Option<PossibleTasks>,
     pub(in crate::engine::simulate) lines: String,
 }
 
 impl RunObserver {
-    /// Creates an observer that uses these criteria for distinguishing runs.
-    pub(in crate::engine::simulate) fn new(apart: Apart) -> RunObserver {
+    /// Creates an observer that uses these criteria for distinguishing runs. `is_bounded` is true for a search with a
+    /// bound.
+    pub(in crate::engine::simulate) fn new(apart: Apart, is_bounded: bool) -> RunObserver {
         let witness = Witness::default();
         witness.tell_apart(apart);
         let (kinds, lines) = (Vec::new(), String::new());
-        RunObserver { witness, is_by_step: apart.steps, kinds, lines }
+        let possible = is_bounded.then(PossibleTasks::default);
+        RunObserver { witness, is_by_step: apart.steps, kinds, possible, lines }
     }
 
     /// Returns a strategy that begins with this schedule.
@@ -44,7 +49,11 @@ impl RunObserver {
         &self,
         schedule: Arc<Schedule>,
     ) -> Box<dyn Strategy> {
-        self.witness.watch(Box::new(Guided::new(schedule)))
+        let guided = Guided::new(schedule);
+        self.witness.watch(match &self.possible {
+            Some(possible) => possible.watch(Box::new(guided.at_no_cost())),
+            None => Box::new(guided),
+        })
     }
 
     /// Writes the last run. `unfit` is the reason why the run cannot be a part of a proof, if
@@ -59,13 +68,15 @@ impl RunObserver {
             let _ = writeln!(self.lines, "{{\"stopped\":{step}}}");
             return;
         }
-        let RunObserver { witness, is_by_step, kinds, lines } = self;
+        let RunObserver { witness, is_by_step, kinds, possible, lines } = self;
+        let possible = possible.as_ref().map(PossibleTasks::steps);
         let line = witness.look(ends_by_a_step(failure), |order| {
             let mut writer = LineWriter {
                 run,
                 order,
                 is_by_step: *is_by_step,
                 kinds,
+                possible: possible.as_deref().map_or(&[], Vec::as_slice),
                 lines,
                 draws: run.draws.iter(),
                 events: run.events.iter(),
@@ -89,6 +100,8 @@ struct LineWriter<'a> {
     order: &'a HappensBefore,
     is_by_step: bool,
     kinds: &'a mut Vec<Kind>,
+    /// The tasks that could take each step. Empty without a bound.
+    possible: &'a [Possible],
     lines: &'a mut String,
     /// The draws and the events that are not written yet.
     draws: std::slice::Iter<'a, DrawRecord>,
@@ -112,7 +125,12 @@ impl LineWriter<'_> {
         let is_end =
             |item: &StepItem| *item == StepItem::Task { target: task, kind: END, done: true };
         let ends = items.iter().any(is_end);
+        let possible = self.possible.get(step as usize);
+        let after_yield = possible.is_some_and(|possible| possible.after_yield);
+        let ready = possible.into_iter().flat_map(|possible| &possible.tasks);
+        let ready = list(ready.map(|task| task.0.to_string()));
         let flags = u8::from(order.is_after_all(step)) | u8::from(ends) << 1;
+        let flags = flags | u8::from(after_yield) << 2;
         let mut draws = Vec::new();
         while let Some(draw) = self.draws.as_slice().first().filter(|draw| draw.step <= step) {
             // Such a search also varies the orders of branches that made no difference to the objects of the run.
@@ -147,7 +165,7 @@ impl LineWriter<'_> {
             .collect();
         let guards = list(guards);
         let (did, draws) = (name_of(did, order.drawn_by(step)), list(draws));
-        format!("[{},{flags},{did},{draws},{},{guards}]", task.0, list(effects))
+        format!("[{},{flags},{did},{draws},{},{guards},{ready}]", task.0, list(effects))
     }
 
     fn effect(&mut self, item: &StepItem) -> String {

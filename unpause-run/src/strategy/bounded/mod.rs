@@ -342,7 +342,7 @@ impl BoundedStack {
 
 /// Returns `true` if the task of the last step can continue and does not yield, as in
 /// `StepRecord::preempts`.
-fn goes_on(view: &View<'_>, last: TaskId) -> bool {
+pub(super) fn goes_on(view: &View<'_>, last: TaskId) -> bool {
     let row = view.task(last);
     let yields = row.announced.iter().all(|announced| announced.op.access == Access::Yield);
     row.status == Status::Ready && !yields

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::Arc;
 
-use unpause_verify::{Decisions, Gap, Observed, Reader, Verified, verify};
+use unpause_verify::{Bound, Decisions, Gap, Observed, Reader, Verified, verify};
 
 use super::act::Act;
 use super::program::{Program, body};
@@ -53,7 +53,7 @@ struct Asked<'a> {
 
 impl unpause_verify::Program for Asked<'_> {
     fn make(&mut self, runs: &[Decisions], show: &mut dyn FnMut(Observed)) -> Result<(), String> {
-        let mut observer = RunObserver::new(self.apart);
+        let mut observer = RunObserver::new(self.apart, false);
         let mut worker = Worker::new(observer.strategy(Arc::default()));
         for decisions in runs {
             let line = Json::parse(decisions.line().as_bytes())?;
@@ -74,6 +74,10 @@ impl unpause_verify::Program for Asked<'_> {
             }
         }
         Ok(())
+    }
+
+    fn bound(&self) -> Option<Bound> {
+        None
     }
 }
 
@@ -131,7 +135,7 @@ impl Certified {
 
 /// The classes of these runs by the relation of the search.
 pub(super) fn classes(program: &Program, runs: &[Decisions], apart: Apart) -> BTreeSet<u64> {
-    let observer = RunObserver::new(apart);
+    let observer = RunObserver::new(apart, false);
     let mut worker = Worker::new(observer.strategy(Arc::default()));
     let mut class = |decisions: &Decisions| {
         let line = Json::parse(decisions.line().as_bytes()).unwrap();

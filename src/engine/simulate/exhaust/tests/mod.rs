@@ -9,6 +9,7 @@ mod audited;
 mod bounded;
 mod brute;
 mod certified;
+mod certified_bounds;
 #[cfg(feature = "tokio")]
 mod channels;
 mod clashes;

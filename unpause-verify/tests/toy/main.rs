@@ -1,10 +1,12 @@
 //! The checker on programs of a toy machine: tasks that read and write words, and wait for a word to be set. All
 //! interleavings are executed, so the classes are known without any search.
 
+mod bounded;
+
 use std::collections::BTreeMap;
 
 use unpause_verify::{
-    Decisions, Effect, Gap, Kind, Observed, Operation, Program, Reader, Run, Step, verify,
+    Bound, Decisions, Effect, Gap, Kind, Observed, Operation, Program, Reader, Run, Step, verify,
 };
 
 /// An operation of a task on a word.
@@ -19,6 +21,8 @@ enum Op {
     Close(usize),
     /// Draws one of two values, and writes it.
     Draw(usize),
+    /// Yields.
+    Yield,
 }
 
 const READ: Kind = Kind { bit: 1, conflicts: 2, enables: 0, disables: 0, side: 0 };
@@ -32,6 +36,7 @@ struct Toy {
     tasks: Vec<Vec<Op>>,
     /// Accesses of the last task are not recorded.
     is_silent: bool,
+    bound: Option<Bound>,
 }
 
 #[derive(Clone, Default)]
@@ -56,6 +61,8 @@ impl Toy {
         machine.at[task] += 1;
         let mut draws = Vec::new();
         let (word, kind) = match op {
+            // A read of a word that no task writes.
+            Op::Yield => (2, READ),
             Op::Read(word) => {
                 machine.seen[task] = machine.seen[task] * 7 + machine.words[word] + 1;
                 (word, READ)
@@ -87,6 +94,8 @@ impl Toy {
             draws,
             effects: [Effect::Task(live)].into_iter().chain(told).collect(),
             guards: self.guard(machine, task),
+            ready: Vec::new(),
+            after_yield: false,
         }
     }
 
@@ -120,28 +129,103 @@ impl Toy {
             draws: Vec::new(),
             effects: spawned,
             guards: (0..count).flat_map(|task| self.guard(&machine, task)).collect(),
+            ready: self.bound.map_or_else(Vec::new, |_| vec![0]),
+            after_yield: false,
         };
         (machine, step)
     }
 
     fn observe(&self, decisions: &Decisions) -> Observed {
         let (mut machine, first) = self.begin();
-        let mut steps = vec![first];
+        let (mut steps, mut last) = (vec![first], 0);
         let mut drawn = vec![0; self.tasks.len() + 1];
-        for (nth, task) in decisions.steps.iter().enumerate().skip(1) {
-            if *task == 0 || !self.can_step(&machine, task - 1) {
+        for nth in 1.. {
+            let possible = self.possible(&machine, last);
+            let task = match decisions.steps.get(nth) {
+                Some(task) => *task,
+                // Continues at no cost.
+                None if self.bound.is_some() && !possible.is_empty() => possible[0],
+                None => match possible.iter().min() {
+                    Some(task) => *task,
+                    None => break,
+                },
+            };
+            if !possible.contains(&task) {
                 return Observed::Stopped(nth);
             }
-            let values = decisions.draws.get(*task).cloned().unwrap_or_default();
-            let value = values.get(drawn[*task]).copied().unwrap_or(0);
-            steps.push(self.step(&mut machine, task - 1, value));
-            drawn[*task] += steps[nth].draws.len();
-        }
-        while let Some(task) = (0..self.tasks.len()).find(|task| self.can_step(&machine, *task)) {
-            steps.push(self.step(&mut machine, task, 0));
+            let values = decisions.draws.get(task).cloned().unwrap_or_default();
+            let value = values.get(drawn[task]).copied().unwrap_or(0);
+            let after_yield = self.yields(&machine, last);
+            let mut step = self.step(&mut machine, task - 1, value);
+            if self.bound.is_some() {
+                step.after_yield = after_yield;
+                step.ready = possible;
+                step.ready.sort_unstable();
+            }
+            drawn[task] += step.draws.len();
+            steps.push(step);
+            last = task;
         }
         let tasks = self.names();
         Observed::Run(Run { lives: vec![0; tasks.len()], tasks, steps, unfit: None })
+    }
+
+    /// Returns `true` if the next operation of a task yields.
+    fn yields(&self, machine: &Machine, task: usize) -> bool {
+        task > 0 && matches!(self.tasks[task - 1].get(machine.at[task - 1]), Some(Op::Yield))
+    }
+
+    /// Returns the tasks that can step after a step of `last`, in the order of a round-robin scheduler.
+    fn possible(&self, machine: &Machine, last: usize) -> Vec<usize> {
+        let all = 1..=self.tasks.len();
+        let mut possible: Vec<usize> =
+            all.filter(|task| self.can_step(machine, task - 1)).collect();
+        let turn = match self.yields(machine, last) {
+            true => possible.iter().position(|task| *task > last),
+            false => possible.iter().position(|task| *task >= last),
+        };
+        possible.rotate_left(turn.unwrap_or(0));
+        possible
+    }
+
+    /// All runs within a bound.
+    fn within(&self, bound: Bound) -> Vec<Decisions> {
+        let (machine, _) = self.begin();
+        let draws = vec![Vec::new(); self.tasks.len() + 1];
+        let decisions = Decisions { tasks: self.names(), steps: vec![0], draws };
+        let mut all = Vec::new();
+        self.go_on_within(&machine, decisions, (bound.counts_delays, bound.most), &mut all);
+        all
+    }
+
+    fn go_on_within(
+        &self,
+        machine: &Machine,
+        decisions: Decisions,
+        (counts_delays, left): (bool, usize),
+        all: &mut Vec<Decisions>,
+    ) {
+        let last = *decisions.steps.last().unwrap();
+        let possible = self.possible(machine, last);
+        if possible.is_empty() {
+            all.push(decisions);
+            return;
+        }
+        let goes_on = possible.contains(&last) && !self.yields(machine, last);
+        for (skipped, task) in possible.into_iter().enumerate() {
+            let cost = if counts_delays { skipped } else { usize::from(goes_on && task != last) };
+            let Some(left) = left.checked_sub(cost) else { continue };
+            let draws = matches!(self.tasks[task - 1][machine.at[task - 1]], Op::Draw(_));
+            for value in 0..if draws { 2 } else { 1 } {
+                let (mut machine, mut decisions) = (machine.clone(), decisions.clone());
+                self.step(&mut machine, task - 1, value);
+                decisions.steps.push(task);
+                if draws {
+                    decisions.draws[task].push(value);
+                }
+                self.go_on_within(&machine, decisions, (counts_delays, left), all);
+            }
+        }
     }
 
     /// A run of each class, by the order of its conflicting operations.
@@ -210,10 +294,23 @@ impl Program for Toy {
         runs.iter().for_each(|run| show(self.observe(run)));
         Ok(())
     }
+
+    fn bound(&self) -> Option<Bound> {
+        self.bound
+    }
+}
+
+fn of_tasks(tasks: Vec<Vec<Op>>) -> Toy {
+    Toy { tasks, is_silent: false, bound: None }
 }
 
 /// Small programs, by number.
 fn toy(number: u64) -> Toy {
+    toy_of(number, 7)
+}
+
+/// Small programs with operations of the first kinds.
+fn toy_of(number: u64, kinds: u64) -> Toy {
     let mut state = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut below = |bound: u64| {
         state ^= state << 13;
@@ -226,11 +323,12 @@ fn toy(number: u64) -> Toy {
         2 | 3 => Op::Write(word as usize),
         4 => Op::Wait(word as usize),
         5 => Op::Close(word as usize),
-        _ => Op::Draw(word as usize),
+        6 => Op::Draw(word as usize),
+        _ => Op::Yield,
     };
     let tasks =
-        (0..2 + below(2)).map(|_| (0..1 + below(3)).map(|_| op(below(7), below(2))).collect());
-    Toy { tasks: tasks.collect(), is_silent: false }
+        (0..2 + below(2)).map(|_| (0..1 + below(3)).map(|_| op(below(kinds), below(2))).collect());
+    Toy { tasks: tasks.collect(), is_silent: false, bound: None }
 }
 
 #[test]
@@ -262,7 +360,7 @@ fn a_task_that_two_others_prevent_at_once_may_have_come_first() {
     // Two tasks close the word, and neither comes after the other. So if one of the two tasks is left out, the other
     // task prevents the wait.
     let tasks = vec![vec![Op::Write(0), Op::Wait(0)], vec![Op::Close(0)], vec![Op::Close(0)]];
-    let mut toy = Toy { tasks, is_silent: false };
+    let mut toy = of_tasks(tasks);
     let all: Vec<Decisions> = toy.all().into_values().collect();
     let is_first = |run: &&Decisions| run.steps.len() == 5 && run.steps[2] == 1;
     let last: Vec<Decisions> = all.iter().filter(|run| !is_first(run)).cloned().collect();
@@ -275,10 +373,10 @@ fn a_task_that_two_others_prevent_at_once_may_have_come_first() {
 fn an_access_that_is_not_told_shows_in_another_order() {
     // The last task reads the write of the second task. Only the written value shows this order.
     let tasks = vec![vec![Op::Write(1)], vec![Op::Write(1), Op::Write(0)], vec![Op::Read(0)]];
-    let mut told = Toy { tasks: tasks.clone(), is_silent: false };
+    let mut told = Toy { tasks: tasks.clone(), is_silent: false, bound: None };
     let all: Vec<Decisions> = told.all().into_values().collect();
     assert!(verify(&all, &mut told).is_ok());
-    let gap = verify(&all, &mut Toy { tasks, is_silent: true }).unwrap_err();
+    let gap = verify(&all, &mut Toy { tasks, is_silent: true, bound: None }).unwrap_err();
     assert!(matches!(gap, Gap::Differs(..)), "{gap}");
 }
 
@@ -301,11 +399,15 @@ impl Program for Cut {
         }
         Ok(())
     }
+
+    fn bound(&self) -> Option<Bound> {
+        None
+    }
 }
 
 #[test]
 fn a_run_without_the_steps_of_its_decisions_is_a_gap_and_no_panic() {
-    let toy = Toy { tasks: vec![vec![Op::Write(0)], vec![Op::Write(0)]], is_silent: false };
+    let toy = of_tasks(vec![vec![Op::Write(0)], vec![Op::Write(0)]]);
     let all: Vec<Decisions> = toy.all().into_values().collect();
     let gap = verify(&all, &mut Cut { toy, calls: 0 }).unwrap_err();
     assert!(matches!(gap, Gap::Differs(..)), "{gap}");
@@ -314,7 +416,7 @@ fn a_run_without_the_steps_of_its_decisions_is_a_gap_and_no_panic() {
 #[test]
 fn a_wrong_line_is_an_error_and_no_panic() {
     let good =
-        r#"{"unfit":null,"tasks":["0"],"lives":[0],"steps":[[0,2,5,[[1,2,0]],[[1,0,0,1]],[]]]}"#;
+        r#"{"unfit":null,"tasks":["0"],"lives":[0],"steps":[[0,2,5,[[1,2,0]],[[1,0,0,1]],[],[]]]}"#;
     let mut reader = Reader::default();
     assert!(reader.read(good).is_err(), "an unknown kind");
     assert_eq!(reader.read(r#"{"kind":[1,2,0,0,0]}"#), Ok(None));

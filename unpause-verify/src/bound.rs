@@ -2,13 +2,14 @@
 
 use crate::observed::Run;
 
-/// A bound on the cost of runs. The cost never decreases as a run goes on, so a run beyond the bound has no continuation
-/// within it. Drawn values cost nothing.
+/// A bound on the cost of runs. The cost never decreases while a run continues, so a run beyond the bound has no
+/// continuation within it. Drawn values cost nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bound {
-    /// `true` if the bound counts delays: the tasks that a round-robin scheduler skips. The scheduler continues the task
-    /// of the previous step as long as it can step and does not yield, and then takes the next task that was created.
-    /// `false` if the bound counts preemptions: the steps of which that task is skipped although it could continue.
+    /// `true` if the bound counts delays: the tasks that a round-robin scheduler skips. The scheduler continues the
+    /// task of the previous step as long as it can step and does not yield, and then takes the next task that was
+    /// created. `false` if the bound counts preemptions: the steps of another task although the task of the previous
+    /// step could continue.
     pub counts_delays: bool,
     /// The maximum cost.
     pub most: usize,

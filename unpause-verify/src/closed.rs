@@ -19,8 +19,8 @@ pub trait Program {
     /// If the runs cannot be executed; the error is the reason as text.
     fn make(&mut self, runs: &[Decisions], show: &mut dyn FnMut(Observed)) -> Result<(), String>;
 
-    /// Returns the bound of the runs, if any. The set must then contain each run within the bound, and not only a run of
-    /// each class.
+    /// Returns the bound of the runs, if any. The set must then contain each run within the bound, and not only a run
+    /// of each class.
     fn bound(&self) -> Option<Bound>;
 }
 
@@ -44,8 +44,8 @@ pub enum Gap {
     Empty,
     /// The runs could not be executed.
     Program(String),
-    /// The run with this number, counted from 1, or a run beside it, cannot be a part of a proof. For example, it fails,
-    /// or does not result from its decisions.
+    /// The run with this number, counted from 1, or a run beside it, cannot be a part of a proof. For example, it
+    /// fails, or does not result from its decisions.
     Unfit(usize, String),
     /// In another order of steps that do not conflict, a step behaved differently. Contains the change of a certificate
     /// run, in words, and the decisions of the changed run.

@@ -20,8 +20,8 @@
 //! this until no such step precedes *p*: the common prefix is then longer, which is a contradiction.
 //!
 //! A search within a bound executes each run with a limited number of preemptions or delays. Its certificate contains
-//! each of these runs, so the order of all steps counts, and *Q* is the beginning of the run. A question that exceeds the
-//! bound is not asked ([`Bound`]). The rest of a further run must cost nothing.
+//! each of these runs, so the order of all steps counts, and *Q* is the beginning of the run. A question that exceeds
+//! the bound is not asked ([`Bound`]). The rest of a further run must cost nothing.
 //!
 //! So the search need not justify the runs that it left out. The verdict depends on the declared effects of steps, and
 //! not on how the search used them. Each further run repeats steps of the certificate in another order. If a step then

@@ -1,5 +1,5 @@
-//! Searches within a bound, with the memory `c11`. The bound counts preemptions or delays, and each choice of a store is a
-//! run of its own.
+//! Searches within a bound, with the memory `c11`. The bound counts preemptions or delays, and each choice of a store
+//! is a run of its own.
 //!
 //! `litmus` compares the outcomes of searches whose bound leaves out nothing with the axioms of C++20.
 
@@ -31,7 +31,7 @@ fn bounded_searches_that_leave_out_nothing_are_proofs() {
         let searched = search("c11").strategy(strategy).run(strong).searched.unwrap();
         assert!(searched.is_proof() && searched.orders == OrdersTaken::AsAsked, "{searched:?}");
         // A search that leaves out runs is a proof for the others.
-        let zero = search("c11").strategy(&format!("{strategy}:0")).run(program);
+        let zero = search("c11").strategy(format!("{strategy}:0")).run(program);
         let (searched, shown) = (zero.searched.as_ref().unwrap(), screen(&zero));
         assert!(zero.passed() && !searched.is_proof(), "{shown}");
         assert!(searched.is_as_requested() && searched.orders == OrdersTaken::AsInC11, "{shown}");
@@ -80,7 +80,7 @@ fn bounded_searches_find_stale_reads() {
         }
     };
     for strategy in BOUNDED {
-        assert!(!search("c11").strategy(&format!("{strategy}:1")).run(enter(AcqRel)).passed());
+        assert!(!search("c11").strategy(format!("{strategy}:1")).run(enter(AcqRel)).passed());
         assert!(search("sc").strategy(strategy).run(enter(AcqRel)).passed());
         let report = search("c11").strategy(strategy).must_prove(true).run(enter(SeqCst));
         assert!(report.passed(), "{}", screen(&report));

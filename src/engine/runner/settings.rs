@@ -262,9 +262,8 @@ impl Runner {
         self
     }
 
-    /// Writes the certificate of a search that proves the test, or all runs within its bound: into a file if the path
-    /// ends with `.certificate`, else into a folder with a file for each test. `cargo unpause verify FILE` checks it
-    /// without any code of the search.
+    /// Writes the certificate of a search that proves the test, also within a bound: into a file that ends with
+    /// `.certificate`, else into a folder. `cargo unpause verify FILE` checks it without any code of the search.
     ///
     /// ```
     /// # if !sim::SIMULATED { return }

@@ -1,5 +1,5 @@
-//! Bounded searches with the memory `c11`. If the bound leaves out no run, they have exactly the outcomes of the axioms of
-//! C++20, and are proofs. Within a bound they execute each schedule with each choice of stores. `litmus` and
+//! Bounded searches with the memory `c11`. If the bound leaves out no run, they have exactly the outcomes of the axioms
+//! of C++20, and are proofs. Within a bound they execute each schedule with each choice of stores. `litmus` and
 //! `weak_proofs` of `sim-tests` test the same with tasks.
 
 use std::collections::BTreeSet;
@@ -165,8 +165,8 @@ fn locks(is_locked: bool) {
     });
 }
 
-/// Programs with an order that is too weak, and the fixed programs. A bounded search finds each bug, and proves that the
-/// fixed program has none.
+/// Programs with an order that is too weak, and the fixed programs. A bounded search finds each bug, and proves that
+/// the fixed program has none.
 #[test]
 fn bugs_are_found_and_fixed_programs_are_proved() {
     let _alone = alone();

@@ -104,7 +104,7 @@ fn mutate(runs: &mut Vec<Decisions>, chance: &mut Rng) {
 /// numbers of certificates, of refused changes, and of changes that leave all runs.
 fn verified<P: Bounds>(generate: impl Fn(&mut Rng) -> P) -> [u64; 3] {
     crate::engine::simulate::hook::install();
-    let (programs, runs_max) = if crate::long() { (300, 200) } else { (30, 60) };
+    let (programs, runs_max) = if crate::long() { (100, 100) } else { (30, 60) };
     let (mut chance, mut counts) = (Rng::new(1), [0; 3]);
     for seed in 0..programs {
         let program = generate(&mut Rng::new(seed));

@@ -422,7 +422,7 @@ pub mod __private {
     pub mod results {
         pub use crate::engine::results::{
             EndRecord, Failed, Ledger, MustFail, ResultsFile, ResultsHeader, SearchCommand,
-            SearchLines, Segment, Subject, Tally, Unread, chain,
+            SearchLines, Segment, Subject, Tally, Unread, chain, one_search,
         };
     }
 }

@@ -45,6 +45,9 @@ mod shards;
 #[path = "shell/searches.rs"]
 mod searches;
 
+#[path = "shell/stated.rs"]
+mod stated;
+
 #[path = "shell/certificates.rs"]
 mod certificates;
 

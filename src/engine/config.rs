@@ -26,7 +26,7 @@ pub(crate) use self::idle::idle_text;
 pub use self::invalid::InvalidSetting;
 pub(crate) use self::json::JsonFiles;
 pub(crate) use self::list::{SETTINGS, Settings};
-pub(crate) use self::meaning::{SettingTexts, differing};
+pub(crate) use self::meaning::{EACH_ORDER, SettingTexts, differing};
 #[cfg(test)]
 pub(crate) use self::row::SettingRow;
 pub(crate) use self::row::{ProofRuns, WhyRuns};

@@ -44,7 +44,7 @@ use self::search::OpenedFile;
 pub(crate) use self::search::read_back;
 #[allow(unused_imports, reason = "the real build has no searches")]
 pub(crate) use self::search::{AuditLine, SearchLog, SeenBySlice, SliceKey, SliceLine, TopLine};
-pub use self::search::{Ledger, SearchLines};
+pub use self::search::{Ledger, SearchLines, one_search};
 pub use self::tally::Tally;
 
 use crate::engine::config::{Config, InvalidSetting, Shard};
@@ -446,7 +446,8 @@ fn header(config: &Config, site: &Site, must_fail: &MustFail) -> Result<ResultsH
         .then(|| SearchCommand { command: site.search_command(), runs: config.runs });
     let (shard, of) = (config.shard.number, config.shard.of);
     let must_prove = is_search && config.must_prove;
-    Ok(ResultsHeader { subject, first, count, shard, of, search, must_prove })
+    let plain_threads = config.is_native();
+    Ok(ResultsHeader { subject, first, count, shard, of, search, must_prove, plain_threads })
 }
 
 /// Converts the failure of a report to a line. Two kinds of failures are not written, because later processes may

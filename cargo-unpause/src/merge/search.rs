@@ -6,12 +6,13 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
-use sim::__private::results::{Failed, Ledger, SearchCommand, SearchLines, Subject, Tally};
+use sim::__private::results::{
+    Failed, Ledger, SearchCommand, SearchLines, Subject, Tally, one_search,
+};
 use sim::check::picture::screen::{percent, plural};
-use sim::report::{ORDERS_EXPLORED, ORDERS_UNTRIED};
+use sim::report::Searched;
 use sim::run::clock_mode::ClockMode;
 use sim::strategy::SEARCHES;
-use sim::strategy::search::SearchBound;
 
 use super::Part;
 use super::shown::grouped;
@@ -34,12 +35,14 @@ pub(super) struct MergedSearch<'a> {
     failures: Vec<Failed>,
     /// True if the test must be proved (`must_prove`).
     must_prove: bool,
+    /// True if the test has plain threads.
+    plain_threads: bool,
     /// True if the shares explored different searches, so that all of them must run again.
     must_run_again: bool,
+    /// True if sampled runs contradict the search.
+    is_contradicted: bool,
     /// The reasons why the search is not a proof although it is complete, one sentence each.
     unproved: Vec<String>,
-    /// The bound on early time moves, if the search left out runs beyond it.
-    early_moves: Option<u32>,
 }
 
 /// The maximum number of unfinished shares that are listed.
@@ -91,6 +94,7 @@ impl<'a> MergedSearch<'a> {
         };
         let (mut failures, mut command, mut folders) = (Vec::new(), None, BTreeMap::new());
         let must_prove = parts.iter().any(|part| part.results.header.must_prove);
+        let plain_threads = parts.iter().any(|part| part.results.header.plain_threads);
         let mut lines: BTreeMap<u64, SearchLines> = BTreeMap::new();
         for part in parts {
             let folder = folder_of_results(&part);
@@ -105,7 +109,8 @@ impl<'a> MergedSearch<'a> {
         let bound = bound(subject);
         let mut shares = BTreeMap::new();
         for (number, lines) in lines {
-            let ledger = Ledger::follow(lines, (number, of), bound);
+            let each_order = subject.searches_each_order();
+            let ledger = Ledger::follow(lines, (number, of), bound, each_order);
             let ledger = ledger.map_err(|why| format!("{test}: share {number} of {of}: {why}"))?;
             shares.insert(number, ledger);
         }
@@ -119,38 +124,34 @@ impl<'a> MergedSearch<'a> {
             shares,
             failures,
             must_prove,
+            plain_threads,
             must_run_again: false,
+            is_contradicted: false,
             unproved: Vec::new(),
-            early_moves: None,
         };
         merged.judge();
         Ok(merged)
     }
 
-    /// Returns `true` if loads may return old values.
-    fn is_weak(&self) -> bool {
-        let is_it = |(name, value): &(String, String)| name == "memory" && value == "c11";
-        self.subject.settings.iter().any(is_it)
-    }
-
-    /// Returns the reason why a complete search with weak memory is not a proof, if any.
-    fn orders_untried(&self) -> Option<String> {
+    /// Returns the reason why a complete search with weak memory is not a proof although the same search in one process
+    /// can be one, if any.
+    fn untried_in_shares(&self) -> Option<&'static str> {
         let mut ledgers = self.shares.values();
-        let why = match () {
-            () if !self.is_weak() => return None,
-            () if ledgers.clone().any(Ledger::strengthens_orders) => ORDERS_UNTRIED,
-            // A search within a bound executes every run of its shares, and has no classes.
-            () if ledgers.clone().any(Ledger::is_bounded) => return None,
-            () if self.chooses_stores() && self.of > 1 => {
+        let is_bounded = ledgers.clone().any(Ledger::is_bounded);
+        if !self.subject.is_weak() || is_bounded || ledgers.clone().any(Ledger::strengthens_orders)
+        {
+            return None;
+        }
+        match self.chooses_stores() {
+            true if self.of > 1 => Some(
                 "with memory = \"c11\", shares together are not a proof. Only the search in one share can be a proof \
-                 (without SIM_SHARD)"
+                 (without SIM_SHARD)",
+            ),
+            false if ledgers.any(|ledger| ledger.sampled().is_none()) => {
+                Some("no sampled runs have checked a share: run it again")
             }
-            () if !self.chooses_stores() && ledgers.any(|ledger| ledger.sampled().is_none()) => {
-                "no sampled runs have checked a share: run it again"
-            }
-            () => return None,
-        };
-        Some(why.to_owned())
+            _ => None,
+        }
     }
 
     /// Returns `true` if operations of the search chose stores, because their orders are weaker than `SeqCst`.
@@ -158,24 +159,15 @@ impl<'a> MergedSearch<'a> {
         self.shares.values().any(Ledger::has_stores)
     }
 
-    /// Returns the maximum number of early time moves in a run, if the setting `clock` bounds it.
-    fn early_moves_max(&self) -> Option<u32> {
-        let (_, clock) = self.subject.settings.iter().find(|(name, _)| name == "clock")?;
-        match ClockMode::parse(clock)? {
-            ClockMode::Late(moves) => Some(moves),
-            ClockMode::Last | ClockMode::Any => None,
-        }
-    }
-
     /// Returns `true` if all shares are complete.
     fn is_through(&self) -> bool {
         self.shares.len() as u64 == self.of
-            && self.shares.values().all(|ledger| is_through(ledger, self.is_weak()))
+            && self.shares.values().all(|ledger| is_through(ledger, self.subject.is_weak()))
     }
 
     /// Returns the numbers of unfinished shares (the first few), and their count.
     fn left(&self) -> (Vec<u64>, u64) {
-        let is_weak = self.is_weak();
+        let is_weak = self.subject.is_weak();
         let through = self.shares.values().filter(|ledger| is_through(ledger, is_weak)).count();
         let is_left = |number: &u64| {
             !self.shares.get(number).is_some_and(|ledger| is_through(ledger, is_weak))
@@ -225,24 +217,18 @@ impl<'a> MergedSearch<'a> {
                     .to_owned(),
             );
         }
-        let untried: BTreeSet<String> =
-            ledgers.iter().flat_map(|ledger| ledger.untried()).collect();
-        say.extend(untried);
-        say.extend(self.orders_untried());
-        if ledgers.iter().any(|ledger| ledger.progress().blind) {
-            say.push("waits ended by time limits that are not explored".to_owned());
-        }
-        let mut early_moves = None;
-        if ledgers.iter().any(|ledger| ledger.leaves_out_early_moves()) {
-            // The user requested this bound, like the bound of `preemptions`.
-            early_moves = self.early_moves_max();
-            if early_moves.is_none() {
-                say.push(format!("not tried: {}", ClockMode::BEYOND));
-            }
-        }
-        self.early_moves = early_moves;
+        let is_contradicted = !say.is_empty();
+        say.extend(self.searched().untried());
+        say.extend(self.untried_in_shares().map(str::to_owned));
+        self.is_contradicted = is_contradicted;
         self.must_run_again = must_run_again;
         self.unproved = say;
+    }
+
+    /// Returns the merged search, like a single process would report it.
+    fn searched(&self) -> Searched {
+        let shares: Vec<&Ledger> = self.shares.values().collect();
+        one_search(self.subject, &shares, self.plain_threads, self.is_through())
     }
 
     /// Returns `true` if the search proves that all runs pass, up to its bound.
@@ -286,35 +272,11 @@ impl<'a> MergedSearch<'a> {
     /// Returns the bounds of the search as text, if the search left out runs beyond them.
     fn bound(&self) -> Option<String> {
         let at_most = |most: u32, what: &str| format!("at most {}", plural(most, what));
-        // A share that left out no runs counts as unbounded.
-        let bounds = self.shares.values().filter_map(|ledger| ledger.progress().within);
-        let own = bounds.min_by_key(|bound| bound.through).map(|bound| {
-            let SearchBound { what, through } = bound;
-            at_most(through.unwrap_or_default(), what)
-        });
-        let early = self.early_moves.map(|moves| at_most(moves, "early time move"));
+        let Searched { bound, early_moves, .. } = self.searched();
+        let own = bound.map(|bound| at_most(bound.through.unwrap_or_default(), &bound.what));
+        let early = early_moves.map(|moves| at_most(moves, ClockMode::EARLY_MOVE));
         let bounds: Vec<String> = own.into_iter().chain(early).collect();
         (!bounds.is_empty()).then(|| bounds.join(" and "))
-    }
-
-    /// Returns the assumption of a proof, if any.
-    fn assumption(&self) -> Option<String> {
-        let ledgers = self.shares.values();
-        if ledgers.clone().all(|ledger| ledger.is_bounded() || ledger.progress().by_step) {
-            return None;
-        }
-        let has = |part: fn(&Ledger) -> bool| ledgers.clone().any(part);
-        let orders =
-            has(Ledger::strengthens_orders).then_some("orders weaker than SeqCst act as SeqCst");
-        let time =
-            has(Ledger::waits_for_time).then_some("time advances only when no task can step");
-        let parts: Vec<_> = orders.into_iter().chain(time).collect();
-        let parts = match parts[..] {
-            [] => String::new(),
-            [one] => format!(", and {one}"),
-            [.., last] => format!(", {}, and {last}", parts[0]),
-        };
-        Some(format!("tasks share memory through sim only{parts}"))
     }
 
     /// Returns the number of runs of all shares, and the number of abandoned runs.
@@ -379,16 +341,30 @@ impl<'a> MergedSearch<'a> {
         if let Some(more) = count.checked_sub(left.len() as u64).filter(|more| *more > 0) {
             let _ = writeln!(out, "  left     and {}", plural(more, "share"));
         }
-        if let (true, Some(assumption)) = (self.is_proof(), self.assumption()) {
-            let _ = writeln!(out, "  assumes  that {assumption}");
-        }
-        if self.is_proof() && self.chooses_stores() {
-            let _ = writeln!(out, "  {:<8} {ORDERS_EXPLORED}", "");
-        }
+        self.write_remarks(&mut out);
         for why in &self.unproved {
             let _ = writeln!(out, "  unproved {why}");
         }
         out + "\n"
+    }
+
+    /// Writes the remarks on the search and the messages about its runs, like a single process would report them.
+    fn write_remarks(&self, out: &mut String) {
+        let searched = self.searched();
+        let assumption = searched.assumption().filter(|_| !self.is_contradicted);
+        let [repeated, by_step, _, orders] = searched.remarks();
+        if let Some(assumption) = assumption {
+            let _ = writeln!(out, "  assumes  that {assumption}");
+        }
+        for remark in [repeated, by_step, orders].into_iter().flatten() {
+            let _ = writeln!(out, "  {:<8} {remark}", "");
+        }
+        let messages: BTreeSet<&String> = self.shares.values().flat_map(Ledger::messages).collect();
+        // A process shows one such warning.
+        let stuck = self.shares.values().find_map(Ledger::stuck);
+        for message in messages.into_iter().chain(&stuck) {
+            let _ = writeln!(out, "  note     {message}");
+        }
     }
 
     pub(super) fn json(&self) -> Json {

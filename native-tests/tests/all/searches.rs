@@ -1,14 +1,18 @@
 //! Searches of plain threads in several processes: continued, divided into shares.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::{self, SeqCst};
 use std::sync::{Arc, Mutex, RwLock};
 use std::thread;
+use std::time::Duration;
 
-use sim::__private::results::{Ledger, ResultsFile};
+use sim::__private::results::{Ledger, ResultsFile, one_search};
 use sim::Runner;
+use sim::report::Searched;
 
 #[sim::test(native, strategy = "exhaustive", seeds = 100_000)]
 fn three_threads() {
@@ -30,11 +34,7 @@ fn three_threads() {
 /// `try_read` is not a whole call of a lock, so the search begins again, with its instructions as steps.
 #[sim::test(native, strategy = "exhaustive", seeds = 100_000)]
 fn a_lock_in_detail() {
-    let lock = Arc::new(RwLock::new(0));
-    let other = lock.clone();
-    let thread = thread::spawn(move || other.try_read().map_or(0, |value| *value));
-    *lock.write().unwrap() += 1;
-    assert!(thread.join().unwrap() < 2);
+    a_lock_in_detail_body();
 }
 
 /// Runs a test above. Returns `true` if it passed, and its output.
@@ -65,7 +65,7 @@ fn ledgers(results: &Path, of: u64) -> Vec<Ledger> {
     let files = tests.flat_map(|test| fs::read_dir(test.unwrap().path()).unwrap());
     let ledger = |path: PathBuf| {
         let file = ResultsFile::read(&fs::read(path).unwrap()).unwrap();
-        Ledger::follow(file.search, (file.header.shard, of), None).unwrap()
+        Ledger::follow(file.search, (file.header.shard, of), None, false).unwrap()
     };
     files.map(|file| ledger(file.unwrap().path())).collect()
 }
@@ -100,6 +100,90 @@ fn a_search_of_plain_threads_continues_and_is_divided() {
         let runs: u64 = ledgers.iter().map(|ledger| ledger.progress().runs).sum();
         assert_eq!(runs, all, "{test}");
     }
+}
+
+/// Two threads add to a word.
+fn adds(order: Ordering) {
+    let word = Arc::new(AtomicU32::new(0));
+    let other = word.clone();
+    let thread = thread::spawn(move || other.fetch_add(1, order));
+    word.fetch_add(1, order);
+    thread.join().unwrap();
+}
+
+/// Programs whose searches have different assumptions and reasons.
+const STATED: [(&str, fn()); 5] = [
+    ("strong", || adds(SeqCst)),
+    ("weak", || adds(Ordering::Relaxed)),
+    ("time", || {
+        let thread = thread::spawn(|| thread::sleep(Duration::from_millis(1)));
+        adds(Ordering::Relaxed);
+        thread.join().unwrap();
+    }),
+    ("detail", a_lock_in_detail_body),
+    ("unseen", || {
+        let thread = thread::spawn(|| std::env::var_os("HOME").is_some());
+        adds(SeqCst);
+        thread.join().unwrap();
+    }),
+];
+
+fn a_lock_in_detail_body() {
+    let lock = Arc::new(RwLock::new(0));
+    let other = lock.clone();
+    let thread = thread::spawn(move || other.try_read().map_or(0, |value| *value));
+    *lock.write().unwrap() += 1;
+    assert!(thread.join().unwrap() < 2);
+}
+
+/// `cargo unpause merge` prints these statements of the merged search.
+#[test]
+fn a_merged_search_states_what_the_search_in_one_process_states() {
+    let mut all = BTreeSet::new();
+    for (name, body) in STATED {
+        for strategy in ["exhaustive", "preemptions:2", "delays:1"] {
+            for memory in ["sc", "c11"] {
+                let about = format!("stated {name} {strategy} {memory}");
+                let results = folder(&about.replace(':', " "));
+                let runner = Runner::new().hermetic().name("stated").strategy(strategy);
+                let runner = runner.memory(memory).seeds(0..20_000).results(&results);
+                let report = runner.run_native(body);
+                assert!(report.passed(), "{about}: {:?}", report.finding);
+                let searched = report.searched.as_ref().unwrap();
+                let file = only_file(&results);
+                let file = ResultsFile::read(&fs::read(file).unwrap()).unwrap();
+                let (header, bound) = (file.header, strategy.split_once(':'));
+                let bound = bound.map(|(name, most)| {
+                    let what = if name == "delays" { "delay" } else { "preemption" };
+                    (what, most.parse().unwrap())
+                });
+                let ledger = Ledger::follow(file.search, (1, 1), bound, false).unwrap();
+                let is_native = header.plain_threads;
+                let merged =
+                    one_search(&header.subject, &[&ledger], is_native, ledger.is_through());
+                let statements = |searched: &Searched| (searched.remarks(), searched.untried());
+                assert_eq!(statements(&merged), statements(searched), "{about}");
+                let messages: BTreeSet<String> = ledger.messages().iter().cloned().collect();
+                let own = report.warnings.iter().chain(&report.notes).cloned();
+                assert!(messages.is_subset(&own.collect()), "{about}: {messages:?}");
+                all.extend(merged.remarks().into_iter().flatten());
+                all.extend(merged.untried());
+            }
+        }
+    }
+    let sim = "share memory through sim";
+    assert!(!all.iter().any(|text| text.contains(sim)), "{all:#?}");
+    for wanted in ["orders weaker than SeqCst act as SeqCst", "act as in C11", "not instrumented"] {
+        assert!(all.iter().any(|text| text.contains(wanted)), "{wanted}: {all:#?}");
+    }
+}
+
+/// The only file of results below a folder.
+fn only_file(folder: &Path) -> PathBuf {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let entries: Vec<PathBuf> = entries.collect();
+    let [entry] = &entries[..] else { panic!("{entries:?}") };
+    if entry.is_dir() { only_file(entry) } else { entry.clone() }
 }
 
 /// Two tests that run at the same time.

@@ -109,6 +109,40 @@ async fn waits_with_time_limits() {
     }
 }
 
+/// Like `publishes`, but the reader waits for a time.
+#[sim::test(seeds = 1_000_000)]
+#[cfg_attr(not(feature = "sim"), ignore = "a run on real threads takes twenty times as long")]
+async fn publishes_in_time() {
+    if off() {
+        return;
+    }
+    let word = Arc::new(Atomic::new(0u64));
+    let other = word.clone();
+    let writer = sim::spawn(async move { other.store(1, Release).await });
+    sim::time::sleep(sim::time::Duration::from_millis(1)).await;
+    word.load(Acquire).await;
+    writer.await.unwrap();
+}
+
+/// Leaves a task that is neither awaited nor detached, and a detached task that waits for a lock forever.
+#[sim::test(seeds = 1_000_000)]
+#[cfg_attr(not(feature = "sim"), ignore = "a run on real threads takes twenty times as long")]
+async fn leaves_tasks() {
+    if off() {
+        return;
+    }
+    let word = Atomic::new(0u64);
+    let left = sim::spawn(std::future::pending::<()>());
+    let lock = Arc::new(sim::Mutex::new(()));
+    // This guard is never dropped.
+    std::mem::forget(lock.lock().await);
+    sim::spawn(async move { drop(lock.lock().await) }).detach();
+    for _ in 0..3 {
+        word.load(SeqCst).await;
+    }
+    drop(left);
+}
+
 /// Records which branch is polled first, in memory that no run sees. No order of the branches fails.
 #[sim::test(strategy = "exhaustive")]
 async fn notes_its_first_branch() {

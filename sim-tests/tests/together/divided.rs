@@ -202,7 +202,7 @@ fn reading_and_merging_results_takes_a_small_part_of_the_search() {
         let began = Instant::now();
         let bytes = fs::read(&paths[0]).unwrap();
         let file = ResultsFile::read(&bytes).unwrap();
-        let ledger = Ledger::follow(file.search, (1, 1), None).unwrap();
+        let ledger = Ledger::follow(file.search, (1, 1), None, false).unwrap();
         reading = reading.min(began.elapsed());
         size = bytes.len();
         assert!(ledger.is_through());

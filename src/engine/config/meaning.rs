@@ -16,6 +16,9 @@ pub(crate) type SettingTexts = Vec<(String, String)>;
 /// setting.
 pub(super) type Texts = Vec<String>;
 
+/// The entry of a header for a search that executes each order of steps as a separate run.
+pub(crate) const EACH_ORDER: &str = "each_order";
+
 impl Config {
     pub(super) fn texts(&self) -> Texts {
         let text = |row: &SettingRow| row.meaning.text(self).unwrap_or_default();
@@ -48,7 +51,7 @@ impl Config {
         } = &self.source.kind;
         let at_limit =
             at_limit.map(|end| ("at_limit".to_owned(), format!("{end:?}").to_lowercase()));
-        let flags = [("each_order", *each_order), ("repeats_each", *repeats_each)];
+        let flags = [(EACH_ORDER, *each_order), ("repeats_each", *repeats_each)];
         let flags = flags.into_iter().filter(|(_, is_set)| *is_set);
         let flags = flags.map(|(name, _)| (name.to_owned(), "1".to_owned()));
         at_limit.into_iter().chain(flags).collect()

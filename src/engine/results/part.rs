@@ -5,7 +5,9 @@ use super::json::{Json, quoted};
 use super::must_fail::MustFail;
 use super::search::{self, SearchLines};
 use super::tally::Tally;
-use crate::engine::config::differing;
+use crate::engine::config::{EACH_ORDER, differing};
+use crate::run::clock_mode::ClockMode;
+use crate::run::memory_model::MemoryModel;
 use crate::strategy::STRATEGIES;
 use unpause_ordered::{Map, sort_by_key};
 
@@ -57,6 +59,8 @@ pub struct ResultsHeader {
     pub search: Option<SearchCommand>,
     /// True if the search must be a proof.
     pub must_prove: bool,
+    /// True if the test has plain threads. A search of plain threads has other assumptions.
+    pub plain_threads: bool,
 }
 
 /// The command that continues a search.
@@ -137,6 +141,25 @@ pub enum Unread {
 }
 
 impl Subject {
+    /// Returns `true` if the search executes each order of steps as a separate run from its beginning.
+    pub fn searches_each_order(&self) -> bool {
+        self.setting(EACH_ORDER).is_some()
+    }
+
+    /// Returns `true` if loads may return old values.
+    pub fn is_weak(&self) -> bool {
+        let model = self.setting("memory").and_then(MemoryModel::parse);
+        model == Some(MemoryModel::C11)
+    }
+
+    /// Returns the maximum number of early time moves in a run, if the setting `clock` bounds it.
+    pub fn early_moves_max(&self) -> Option<u32> {
+        match ClockMode::parse(self.setting("clock")?)? {
+            ClockMode::Late(moves) => Some(moves),
+            ClockMode::Last | ClockMode::Any => None,
+        }
+    }
+
     /// Returns the name of the strategy.
     pub fn strategy(&self) -> String {
         self.setting("strategy").unwrap_or(STRATEGIES[0].name).to_owned()
@@ -214,14 +237,16 @@ impl ResultsHeader {
 
     /// Returns the line without its line feed.
     pub(super) fn line(&self) -> String {
-        let ResultsHeader { subject, first, count, shard, of, search, must_prove } = self;
+        let ResultsHeader { subject, first, count, shard, of, search, must_prove, plain_threads } =
+            self;
         format!(
             "{{\"sim\":{VERSION},\"must_fail\":{},\"first\":{first},\"count\":{count},\"shard\":{shard},\
-             \"of\":{of},{}{}{}}}",
+             \"of\":{of},{}{}{}{}}}",
             must_fail_text(&subject.must_fail),
             subject.entries(),
             search.as_ref().map_or_else(String::new, SearchCommand::entry),
             if *must_prove { ",\"must_prove\":true" } else { "" },
+            if *plain_threads { ",\"plain_threads\":true" } else { "" },
         )
     }
 
@@ -242,9 +267,9 @@ impl ResultsHeader {
         };
         let subject = Subject { must_fail, ..Subject::read(line)? };
         let search = SearchCommand::read(line)?;
-        let has_requirement = line.get("must_prove").is_some();
-        let must_prove = has_requirement && line.flag("must_prove")?;
-        Ok(ResultsHeader { subject, first, count, shard, of, search, must_prove })
+        let flag = |name: &str| line.get(name).map_or(Ok(false), |_| line.flag(name));
+        let (must_prove, plain_threads) = (flag("must_prove")?, flag("plain_threads")?);
+        Ok(ResultsHeader { subject, first, count, shard, of, search, must_prove, plain_threads })
     }
 
     /// Returns a text for each field that differs; empty if the headers are equal.

@@ -3,10 +3,12 @@
 //! The content of a slice is determined by the lines before it, so a written line stays valid. A killed process loses
 //! only the slices that it was computing. [`Ledger`] reconstructs a search from its lines alone, without the program.
 
+mod clash_line;
 mod decisions;
 mod following;
 mod ledger;
 mod line;
+mod one_search;
 
 pub use self::ledger::Ledger;
 pub(super) use self::line::read;
@@ -14,6 +16,7 @@ pub(super) use self::line::read;
 #[allow(unused_imports, reason = "the real build has no searches")]
 pub(crate) use self::line::read_back;
 pub(crate) use self::line::{AuditLine, SeenBySlice, SliceKey, SliceLine, TopLine};
+pub use self::one_search::one_search;
 
 use std::fs::File;
 use std::io::{self, Write};

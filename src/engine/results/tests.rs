@@ -30,6 +30,7 @@ fn header() -> ResultsHeader {
         of: 1,
         search: None,
         must_prove: false,
+        plain_threads: false,
     }
 }
 
@@ -192,7 +193,7 @@ fn two_processes_with_other_limits_may_begin_one_search() {
     let with = |runs| {
         let command = "SIM_CANCEL='a \"b\"*' cargo test --release".to_owned();
         let search = Some(SearchCommand { command, runs });
-        ResultsHeader { search, must_prove: runs > 10, ..header() }
+        ResultsHeader { search, must_prove: runs > 10, plain_threads: true, ..header() }
     };
     for [first, second] in [[10, 20], [20, 10]] {
         let text = format!("{}\n{}\n", with(first).line(), with(second).line());
@@ -218,8 +219,13 @@ fn the_classes_of_a_slice_are_one_text_with_16_digits_for_each() {
         let read = read_back(&whole.replace(digits, wrong));
         assert!(read.as_ref().is_err_and(|why| why.contains("`classes`")), "{wrong}: {read:?}");
     }
-    let audit =
-        AuditLine { generation: 2, classes: classes.to_vec(), agrees: true, begins_again: false };
+    let audit = AuditLine {
+        generation: 2,
+        classes: classes.to_vec(),
+        agrees: true,
+        begins_again: false,
+        clash: None,
+    };
     let text = format!("{}\n{}", header().line(), audit.write());
     let read = ResultsFile::read(text.as_bytes()).unwrap();
     assert_eq!(read.search.audits.into_values().collect::<Vec<_>>(), [audit]);
@@ -248,8 +254,13 @@ fn a_part_of_a_search_may_have_two_lines_if_they_are_equal() {
     let line = |runs: u64| {
         let slice =
             format!("{{\"slice\":[0,0,0],\"runs\":[{runs},0,0],\"rest\":null,\"steps\":4}}\n");
-        let audit =
-            AuditLine { generation: 0, classes: vec![runs], agrees: true, begins_again: false };
+        let audit = AuditLine {
+            generation: 0,
+            classes: vec![runs],
+            agrees: true,
+            begins_again: false,
+            clash: None,
+        };
         [slice, audit.write()]
     };
     let file = |lines: [String; 2]| {

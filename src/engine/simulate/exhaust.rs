@@ -207,7 +207,9 @@ impl WholeSearch<'_, '_> {
                 // Without the other classes, the line of an audit with very many runs stays short.
                 let kept = sampled.classes.iter().copied().filter(|class| tree.keeps_class(*class));
                 let classes = kept.collect();
-                log.write(&AuditLine { generation, classes, agrees, begins_again }.write());
+                let clash = sampled.audit.clash.clone().filter(|_| begins_again);
+                let line = AuditLine { generation, classes, agrees, begins_again, clash };
+                log.write(&line.write());
             }
             if !begins_again {
                 return Audited { ended, next, sampled: Some(sampled), clash };

@@ -1,6 +1,8 @@
 //! The meaning of a search: if it is a proof, which assumptions the proof has, and why the search is not a proof.
 
-use super::searched::{left_out, share};
+use unpause_check::picture::screen::{clean, plural};
+
+use super::searched::{because, left_out, share};
 use super::{Audit, Bound, OrdersTaken, Searched};
 
 /// The effects of memory orders that no search tries.
@@ -77,6 +79,55 @@ impl Searched {
         self.beyond.is_empty() && self.ignored.is_empty() && self.unseen.is_empty() && tries_orders
     }
 
+    /// Returns the remarks on the search that apply even if it is a proof, without abandoned runs. In this order:
+    /// repeated runs, the reason for `by_step`, the assumption, and the memory orders.
+    #[doc(hidden)]
+    pub fn remarks(&self) -> [Option<String>; 4] {
+        let of_fallback = self.fallback.as_ref().map_or(0, |fallback| fallback.searched.repeated);
+        let repeated = self.repeated.saturating_add(of_fallback);
+        let repeated = (repeated > 0).then(|| {
+            format!("({} repeated to reach those with the same prefix)", plural(repeated, "run"))
+        });
+        let by_step = || format!("(each order of steps was a run of its own: {})", because(self));
+        let assumption = self.assumption().map(|text| format!("(assumes that {text})"));
+        let explored = self.complete && self.orders == OrdersTaken::AsInC11;
+        let explored = explored.then(|| ORDERS_EXPLORED.to_owned());
+        [repeated, self.by_step.then(by_step), assumption, explored]
+    }
+
+    /// Returns the parts of the program that the search did not see or try, each as a reason why it is not a proof.
+    #[doc(hidden)]
+    pub fn untried(&self) -> Vec<String> {
+        let mut reasons = Vec::new();
+        if !self.beyond.is_empty() {
+            let rest = if self.complete { ". All runs with fewer were" } else { "" };
+            reasons.push(format!("not tried: {}{rest}", listed(&self.beyond)));
+        }
+        if !self.ignored.is_empty() {
+            reasons.push(format!(
+                "the search does not see {}, and did not try all orders of the steps around it",
+                listed(&self.ignored),
+            ));
+        }
+        if !self.unseen.is_empty() {
+            reasons.push(format!(
+                "threads entered code that is not instrumented, and not all orders of its operations were tried: {}. \
+                 Leave it out of the test, or take the result for a sample",
+                listed(&self.unseen),
+            ));
+        }
+        match self.orders {
+            OrdersTaken::InPart => reasons.push(ORDERS_UNTRIED.to_owned()),
+            OrdersTaken::AsAsked | OrdersTaken::AsSeqCst | OrdersTaken::AsInC11 => {}
+        }
+        if self.blind {
+            let text =
+                "waits of threads ended by time limits, and not all orders of these were tried";
+            reasons.push(text.to_owned());
+        }
+        reasons
+    }
+
     /// Returns the reason why the search is not a proof, in a few words; `None` if it is a proof.
     #[doc(hidden)]
     pub fn shortfall(&self) -> Option<String> {
@@ -140,4 +191,9 @@ impl Searched {
         let as_asked = self.complete && !self.blind && self.tries_all() && is_part && agrees;
         self.shortfall().filter(|_| !as_asked)
     }
+}
+
+/// Returns names, separated by commas.
+fn listed(names: &[String]) -> String {
+    names.iter().map(|name| clean(name)).collect::<Vec<_>>().join(", ")
 }

@@ -1,9 +1,6 @@
 //! The result of a search on the screen: its progress, its limits, and its assumptions.
 
-use super::proven::{ORDERS_EXPLORED, ORDERS_UNTRIED};
-use super::{
-    Audit, Bound, Cause, Clash, Excess, Fallback, OrdersTaken, RunsEstimate, Searched, Share,
-};
+use super::{Audit, Bound, Cause, Clash, Excess, Fallback, RunsEstimate, Searched, Share};
 use crate::run::clock_mode::ClockMode;
 use unpause_check::picture::screen::{self, Paint, Screen, clean, plural};
 
@@ -122,7 +119,7 @@ fn rounded(number: u64) -> String {
 }
 
 /// Returns the reason why each order of steps was explored as a separate run.
-fn because(searched: &Searched) -> String {
+pub(super) fn because(searched: &Searched) -> String {
     let captured = searched.audit.as_ref().is_some_and(|audit| audit.captured);
     match &searched.cause {
         Some(Cause::Clash(clash)) => did_not_commute(Some(clash), captured),
@@ -193,25 +190,12 @@ impl LimitsText<'_> {
     /// Writes the remarks that apply even if the search is a proof.
     fn write_remarks(&mut self) {
         let searched = self.searched;
-        let of_fallback = self.fallback.map_or(0, |fallback| fallback.searched.repeated);
-        let repeated = searched.repeated.saturating_add(of_fallback);
         if searched.blocked > 0 {
             let given_up = plural(searched.blocked, "run");
             self.say("", &format!("({given_up} abandoned as redundant)"));
         }
-        if repeated > 0 {
-            let again = plural(repeated, "run");
-            self.say("", &format!("({again} repeated to reach those with the same prefix)"));
-        }
-        if searched.by_step {
-            let why = because(searched);
-            self.say("", &format!("(each order of steps was a run of its own: {why})"));
-        }
-        if let Some(assumption) = searched.assumption() {
-            self.say("", &format!("(assumes that {assumption})"));
-        }
-        if searched.complete && searched.orders == OrdersTaken::AsInC11 {
-            self.say("", ORDERS_EXPLORED);
+        for remark in searched.remarks().into_iter().flatten() {
+            self.say("", &remark);
         }
     }
 
@@ -315,38 +299,8 @@ impl LimitsText<'_> {
 
     /// Writes the parts of the program that the search did not see or try.
     fn write_untried(&mut self) {
-        let searched = self.searched;
-        if !searched.beyond.is_empty() {
-            let rest = if searched.complete { ". All runs with fewer were" } else { "" };
-            self.say(NOT_A_PROOF, &format!("not tried: {}{rest}", listed(&searched.beyond)));
-        }
-        if !searched.ignored.is_empty() {
-            let text = format!(
-                "the search does not see {}, and did not try all orders of the steps around it",
-                listed(&searched.ignored),
-            );
-            self.say(NOT_A_PROOF, &text);
-        }
-        if !searched.unseen.is_empty() {
-            let text = format!(
-                "threads entered code that is not instrumented, and not all orders of its operations were tried: {}. \
-                 Leave it out of the test, or take the result for a sample",
-                listed(&searched.unseen),
-            );
-            self.say(NOT_A_PROOF, &text);
-        }
-        if searched.orders == OrdersTaken::InPart {
-            self.say(NOT_A_PROOF, ORDERS_UNTRIED);
-        }
-        if searched.blind {
-            let text =
-                "waits of threads ended by time limits, and not all orders of these were tried";
-            self.say(NOT_A_PROOF, text);
+        for reason in self.searched.untried() {
+            self.say(NOT_A_PROOF, &reason);
         }
     }
-}
-
-/// Returns names, separated by commas.
-fn listed(names: &[String]) -> String {
-    names.iter().map(|name| clean(name)).collect::<Vec<_>>().join(", ")
 }

@@ -4,6 +4,7 @@ use unpause_ordered::Set;
 
 use super::{AuditLine, SearchLines, SliceLine};
 use crate::engine::results::Tally;
+use crate::report::{Cause, Clash};
 use crate::run::clock_mode::ClockMode;
 use crate::run::untried::Untried;
 use crate::strategy::divided::{Division, SearchTree, Sizes, Slice};
@@ -23,10 +24,19 @@ pub struct Ledger {
     is_begun: bool,
     audit: Option<AuditLine>,
     estimate: Option<u64>,
+    /// The warnings and notes of the slices, without repetitions.
+    messages: Vec<String>,
+    /// Two steps whose order made a difference that the search did not see at first.
+    clash: Option<Clash>,
+    /// The warning about tasks that a run left waiting, with the number of the run. In a share, runs have other numbers
+    /// than in the whole search, so the number is missing.
+    stuck: Option<(Option<u64>, String)>,
+    is_divided: bool,
 }
 
 impl Ledger {
-    /// Reconstructs a search from the lines of one share. `bound` is the bound of the search, if any.
+    /// Reconstructs a search from the lines of one share. `bound` is the bound of the search, if any. `each_order` is
+    /// true for a search that executes each order of steps as a separate run from its beginning.
     ///
     /// # Errors
     /// If a line contradicts earlier lines.
@@ -34,12 +44,16 @@ impl Ledger {
         lines: SearchLines,
         (number, of): (u64, u64),
         bound: Option<(&'static str, u32)>,
+        each_order: bool,
     ) -> Result<Ledger, String> {
         let SearchLines { mut slices, mut tops, audits, estimate } = lines;
         // The engine begins with the same sizes, so both divide the search into the same slices.
         let mut tree = SearchTree::new(Sizes::USUAL, Apart::NOTHING).recorded();
         if let Some((what, most)) = bound {
             tree = tree.within(what, most);
+        }
+        if each_order {
+            tree.begin_again(Apart::STEPS);
         }
         let division = Division::of(number, of);
         let mut ledger = Ledger {
@@ -51,6 +65,10 @@ impl Ledger {
             is_begun: division.of == 1,
             audit: None,
             estimate,
+            messages: Vec::new(),
+            clash: None,
+            stuck: None,
+            is_divided: division.of > 1,
         };
         loop {
             if ledger.tree.is_through() {
@@ -58,6 +76,7 @@ impl Ledger {
                 if !ledger.audit.as_ref().is_some_and(|audit| audit.begins_again) {
                     break;
                 }
+                ledger.clash = ledger.audit.take().and_then(|audit| audit.clash);
                 // The engine restarts in the same way after this audit, see `WholeSearch::audited`.
                 ledger.tree.begin_again(Apart::STEPS);
                 ledger.tally = Tally::default();
@@ -106,6 +125,15 @@ impl Ledger {
 
     fn add(&mut self, line: SliceLine) -> Slice {
         self.untried.extend(line.untried);
+        for message in line.warnings.into_iter().chain(line.notes) {
+            if !self.messages.contains(&message) {
+                self.messages.push(message);
+            }
+        }
+        // The numbers of the runs of a slice begin at zero.
+        let number = |nth: u64| (!self.is_divided).then_some(self.made + nth);
+        let stuck = line.stuck.map(|(nth, text)| (number(nth), text));
+        self.stuck = self.stuck.take().or(stuck);
         self.tally.merge(line.tally);
         self.made += line.slice.made();
         line.slice
@@ -164,17 +192,31 @@ impl Ledger {
         self.tree.has_stores()
     }
 
-    /// Returns descriptions of the program's behaviour that no run tried. Further early time moves are not
-    /// included; see [`leaves_out_early_moves`](Self::leaves_out_early_moves).
-    pub fn untried(&self) -> Vec<String> {
-        let text = |untried: &Untried| match untried {
-            Untried::Beyond(ClockMode::BEYOND) => None,
-            Untried::Beyond(part) => Some(format!("not tried: {part}")),
-            Untried::Unseen(part) => Some(format!("not seen: {part}")),
-            Untried::Function(name) => Some(format!("operations of {name} are not explored")),
-            Untried::Orders | Untried::Time => None,
-        };
-        self.untried.iter().filter_map(text).collect()
+    /// Returns the program's behaviour that no run tried. Further early time moves are not included; see
+    /// [`leaves_out_early_moves`](Self::leaves_out_early_moves).
+    pub fn untried(&self) -> impl Iterator<Item = &Untried> {
+        let is_early = |untried: &&Untried| **untried == Untried::Beyond(ClockMode::BEYOND);
+        self.untried.iter().filter(move |untried| !is_early(untried))
+    }
+
+    /// Returns the reason why each order of steps is a separate run, if it is known.
+    pub fn cause(&self) -> Option<Cause> {
+        let clash = self.clash.clone().map(|clash| Cause::Clash(Box::new(clash)));
+        clash.or_else(|| self.tree.contact().map(|text| Cause::Contact(text.to_owned())))
+    }
+
+    /// Returns the warnings and notes about the runs.
+    pub fn messages(&self) -> &[String] {
+        &self.messages
+    }
+
+    /// Returns the warning about tasks that a run left waiting, if any.
+    pub fn stuck(&self) -> Option<String> {
+        let (number, text) = self.stuck.as_ref()?;
+        Some(match number {
+            Some(number) => format!("seed {number}: {text}"),
+            None => text.clone(),
+        })
     }
 
     /// Returns `true` if a run made all early time moves that `clock` allows. Then runs with more early time moves

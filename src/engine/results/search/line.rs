@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use super::super::json::{Json, list, quoted};
 use super::super::tally::{Tally, interned, numbers};
-use super::Line;
+use super::{Line, clash_line};
+use crate::report::Clash;
 use crate::run::ids::TaskId;
 use crate::run::untried::Untried;
 use crate::strategy::divided::{Entry, Noticed, PathStep, Rest, Sibling, Slice, Top, Wish};
@@ -45,15 +46,18 @@ pub(crate) struct AuditLine {
     pub(crate) agrees: bool,
     /// True if the search starts again and treats each order of steps as a separate run.
     pub(crate) begins_again: bool,
+    /// The two steps that are the reason, if they were found.
+    pub(crate) clash: Option<Clash>,
 }
 
 impl AuditLine {
     /// Returns the line, with its line feed.
     pub(crate) fn write(&self) -> String {
-        let AuditLine { generation, classes, agrees, begins_again } = self;
+        let AuditLine { generation, classes, agrees, begins_again, clash } = self;
+        let clash = clash.as_ref().map_or_else(String::new, clash_line::entry);
         let classes = classes_text(classes.iter().copied());
         format!(
-            "{{\"audit\":{generation},\"sampled\":{classes},\"agrees\":{agrees},\"begins_again\":{begins_again}}}\n"
+            "{{\"audit\":{generation},\"sampled\":{classes},\"agrees\":{agrees}{clash},\"begins_again\":{begins_again}}}\n"
         )
     }
 
@@ -66,6 +70,7 @@ impl AuditLine {
                 .ok_or("`sampled` is no list of classes")?,
             agrees: line.flag("agrees")?,
             begins_again: line.flag("begins_again")?,
+            clash: clash_line::read(line)?,
         })
     }
 }

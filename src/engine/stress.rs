@@ -77,7 +77,8 @@ fn explore(assignment: &Assignment<'_>, watched: &WatchedRun, body: &dyn TestBod
             runs: found.position + 1,
             finding: Some(Finding::of(found.run, found.origin)),
             warnings: explored.warnings,
-            ..account()
+            notes: [account().notes, explored.notes].concat(),
+            ..Account::default()
         },
         None => passed(assignment, explored, statistics),
     }

@@ -271,6 +271,17 @@ fn coverage_and_statistics_are_those_of_all_seeds_or_none() {
     run("2/2", "1")
         .says(&["coverage and statistics are not shown: some of the seeds were run before"]);
 
+    // This warning does not replace the warnings about the runs.
+    let of_tasks = folder.join("of tasks");
+    let leaves_tasks = |wanted: &str, time: &str| {
+        let child = child("many_runs::leaves_tasks").env("SIM_RESULTS", &of_tasks);
+        let child = child.env("SIM_SEEDS", "40").env("SIM_COVERAGE", wanted);
+        child.env("SIM_TIME", time).passes()
+    };
+    leaves_tasks("0", "0s");
+    let ended = leaves_tasks("1", "60s");
+    ended.says(&["had not ended when the test body did", "coverage and statistics are not shown"]);
+
     // The last line states whether coverage is complete. Without this line, the merge cannot know that.
     for shard in ["1-of-2", "2-of-2"] {
         let file = second.with_file_name(format!("{shard}.jsonl"));

@@ -167,7 +167,8 @@ fn search(session: &Session<'_>) -> Account {
     match explored.found.take() {
         Some(found) => {
             let Found { position, run, origin } = *found;
-            let (runs, notes) = (position + 1, [notes, Vec::from_iter(overtime)].concat());
+            let notes = [notes, explored.notes, Vec::from_iter(overtime)].concat();
+            let runs = position + 1;
             let is_long = matches!(run.outcome, Outcome::Failed(Failure::StepLimit { .. }));
             if is_long && session.config.long_is_undecided && session.config.replay.is_none() {
                 let finding = Some(Finding::of(run, origin));
@@ -218,11 +219,9 @@ fn passed(session: &Session<'_>, mut explored: Explored) -> Account {
     let lacks = config.coverage && tally.census.is_none()
         || config.statistics && tally.statistics.is_none();
     let before = session.assignment.results.begin() > 0;
-    let account = Account::passed(explored);
-    match lacks && before {
-        true => Account { warnings: vec![UNCOUNTED.to_owned()], ..account },
-        false => account,
-    }
+    let mut account = Account::passed(explored);
+    account.warnings.extend((lacks && before).then(|| UNCOUNTED.to_owned()));
+    account
 }
 
 /// Returns `true` if a missed condition had to hold in a share of the runs. Statistics of the generated programs then

@@ -1,5 +1,6 @@
 //! Ends of a process that a test harness cannot report: a hang and an abort.
 
+use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -104,13 +105,33 @@ fn a_destructor_that_panics_while_a_panic_unwinds_fails_its_seed() {
 #[cfg_attr(feature = "sim", test)]
 #[cfg(target_os = "linux")]
 fn a_run_that_blocks_its_thread_is_noted() {
-    for variant in ["sleep", "join"] {
-        let ended =
-            captured("threads::sleeps_on_the_thread").env("UNPAUSE_VARIANT", variant).passes();
-        ended.says(&[
-            "note: shell::fixture::threads::sleeps_on_the_thread: a run stood still for ",
-            "thread::sleep (use sim::time::sleep), the join of a std::thread (use sim::spawn)",
-        ]);
+    // A system may forbid reading the file.
+    let is_shown = fs::read_to_string("/proc/self/syscall").is_ok();
+    let thread =
+        "ms in a wait for another thread: the join of a std::thread, or a lock, channel, Condvar";
+    for (variant, call, remedy) in [
+        ("sleep", "ms in thread::sleep (", "Use sim::time::sleep, which takes no real time"),
+        ("join", thread, "Use sim::spawn, and the locks and channels of sim"),
+        ("lock", thread, "Use sim::spawn, and the locks and channels of sim"),
+        ("channel", thread, "Use sim::spawn, and the locks and channels of sim"),
+        ("park", thread, "Use sim::spawn, and the locks and channels of sim"),
+        ("process", "ms in a wait for a process (", "Run the process outside"),
+        ("accept", "ms in a call of a socket (", "Use sim::net"),
+        ("pipe", "ms in a read or write of a file, a pipe", "Use sim::fs or sim::net"),
+    ] {
+        let test = captured("threads::sleeps_on_the_thread");
+        let ended = test.env("UNPAUSE_VARIANT", variant).passes();
+        ended
+            .says(&["note: shell::fixture::threads::sleeps_on_the_thread: a run stood still for "]);
+        if is_shown {
+            let source = include_str!("threads.rs");
+            let line = source.lines().position(|line| line.contains("here: the step that blocks"));
+            let place = format!(
+                "(0.0, after the operation at sim-tests/tests/shell/threads.rs:{}:",
+                line.unwrap() + 1
+            );
+            ended.says(&[call, remedy, &place]);
+        }
     }
     let fixed = captured("threads::sleeps_on_the_thread").env("UNPAUSE_VARIANT", "fixed").passes();
     assert_eq!(fixed.stderr, "");

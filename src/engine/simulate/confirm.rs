@@ -104,9 +104,10 @@ fn is_undecided(run: &Run) -> bool {
 /// # Errors
 /// The failure that reports the first step that differs.
 pub(super) fn same_again(session: &Session<'_>, run: &Run) -> Result<(), Failure> {
-    let job = WorkerJob::Again(Arc::new(run.clone()));
-    let again =
-        session.seeing_standstill(|| session.run_with(job.strategy(), "again", run.seed, job));
+    let again = session.seeing_standstill(|| {
+        let job = WorkerJob::Again(Arc::new(run.clone()));
+        session.run_with(job.strategy(), "again", run.seed, job)
+    });
     // Programs are generated before other steps, so they are compared first.
     same_programs(run, &again)?;
     if let Outcome::Failed(failure @ Failure::Misuse { .. }) = &again.outcome {

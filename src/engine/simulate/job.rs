@@ -44,6 +44,21 @@ impl WorkerJob {
         }
     }
 
+    /// Returns a warning if a failure of this job occurred neither in the run of a seed nor in a requested replay.
+    pub(super) fn meeting(&self, is_replay: bool) -> Option<&'static str> {
+        match self {
+            WorkerJob::Rehearse(..) => Some(
+                "the failure occurred in a rehearsal, a run from which the strategy learns. A rehearsal belongs \
+                 to no seed, so replay the trace",
+            ),
+            WorkerJob::Seeds(_) | WorkerJob::Search(_) => None,
+            _ if is_replay => None,
+            _ => Some(
+                "the failure occurred while a failing run was replayed or shrunk, not in the run of a seed",
+            ),
+        }
+    }
+
     /// Creates the strategy that makes the decisions of this job.
     pub(super) fn strategy(&self) -> Box<dyn Strategy> {
         match self {

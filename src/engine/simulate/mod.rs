@@ -4,6 +4,7 @@
 //! function of its decisions. Then the engine shrinks the run, replays the result twice more, and writes it to a file.
 //! Only the last replay shows the output of the run.
 
+mod blocked_call;
 mod certify;
 mod confirm;
 mod ends;

@@ -9,7 +9,7 @@ use super::job::WorkerJob;
 use super::replays::Told;
 use super::runs::{Next, for_each_run};
 use super::watchdog::{Watchdog, WatchedWorker};
-use super::{hook, left_threads, standstill};
+use super::{blocked_call, hook, left_threads, standstill};
 use crate::engine::assignment::{Account, Assignment};
 use crate::engine::config::{Config, LogMode};
 use crate::engine::persistence;
@@ -302,16 +302,21 @@ impl<'a> Session<'a> {
         self.assignment.report(Account { rehearsals, ..account })
     }
 
-    /// Calls `act`, which executes a run, and stores a note if the run blocks the thread. Plain threads are excluded,
-    /// because they may block: they make system calls, or wait for a process.
-    pub(super) fn seeing_standstill<T>(&self, act: impl FnOnce() -> T) -> T {
+    /// Calls `act`, which executes a run, and stores a note if the run blocks the thread. The run is then repeated
+    /// once, to find the call. Plain threads are excluded, because they may block: they make system calls, or wait for
+    /// a process.
+    pub(super) fn seeing_standstill(&self, act: impl Fn() -> Run) -> Run {
         if self.config.is_native() || self.config.log == LogMode::All {
             return act();
         }
-        let (done, stood) = standstill::during(act);
-        if let Some(stood) = stood {
-            // Only the first note is kept.
-            let _ = self.stood_still.set(standstill::note(&self.site.test, stood));
+        let (done, stood) = standstill::during(&act);
+        // Only the first note is kept.
+        if let Some(stood) = stood.filter(|_| self.stood_still.get().is_none()) {
+            let repeats = stood < standstill::REPEATED;
+            let call = repeats.then(|| blocked_call::named(&self.watch, act));
+            let call = call.and_then(|(run, call)| Some(call?.text(&run)));
+            let note = standstill::note(&self.site.test, stood, call.as_deref());
+            let _ = self.stood_still.set(note);
         }
         done
     }

@@ -28,13 +28,17 @@ pub(super) fn during<T>(act: impl FnOnce() -> T) -> (T, Option<Duration>) {
     (done, stood)
 }
 
-/// Returns the note about a test with a run that blocked its thread for the time `stood`.
-pub(super) fn note(test: &str, stood: Duration) -> String {
-    format!(
-        "{test}: a run stood still for {} ms in a call that it does not see. Usual causes: thread::sleep (use \
-         sim::time::sleep), the join of a std::thread (use sim::spawn), a file, a socket, a lock or channel of std",
-        stood.as_millis()
-    )
+/// A run that blocked its thread for a longer time is not repeated to find the call.
+pub(super) const REPEATED: Duration = Duration::from_secs(5);
+
+/// Returns the note about a test with a run that blocked its thread for the time `stood`. `call` is a text about the
+/// [call](super::blocked_call), if it is known.
+pub(super) fn note(test: &str, stood: Duration, call: Option<&str>) -> String {
+    let call = call.unwrap_or(
+        "in a call that it does not see. Usual causes: thread::sleep (use sim::time::sleep), the join of a \
+         std::thread (use sim::spawn), a file, a socket, a lock or channel of std",
+    );
+    format!("{test}: a run stood still for {} ms {call}", stood.as_millis())
 }
 
 #[cfg(test)]

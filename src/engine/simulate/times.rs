@@ -58,6 +58,19 @@ impl Thread {
         Thread { folder: link.map(|link| Path::new("/proc").join(link)) }
     }
 
+    /// Returns `true` if both are the same thread.
+    pub(super) fn is(&self, other: &Thread) -> bool {
+        self.folder.is_some() && self.folder == other.folder
+    }
+
+    /// Returns the number of the system call in which the thread waits. `None` if it runs, or if the system does not
+    /// show it.
+    pub(super) fn waits_in(&self) -> Option<u32> {
+        let text = fs::read_to_string(self.folder.as_deref()?.join("syscall")).ok()?;
+        // A running thread has the text `running`.
+        text.split_whitespace().next()?.parse().ok()
+    }
+
     /// Returns the time during which the thread was ready to run but had no processor. Zero if the
     /// system does not provide it.
     pub(super) fn queued(&self) -> Duration {

@@ -296,6 +296,15 @@ impl Watchdog {
         if again { (patience / 20).max(LEAST).min(patience) } else { patience }
     }
 
+    /// Returns the current step of the run that a thread executes, if any.
+    pub(super) fn step_of(&self, thread: &Thread) -> Option<u32> {
+        let is_it = |watched: &&Arc<WatchedWorker>| {
+            watched.thread.is(thread) && !watched.paused.load(Ordering::Relaxed)
+        };
+        let step = |watched: &Arc<WatchedWorker>| watched.step.load(Ordering::Relaxed);
+        self.lock().watched.iter().find(is_it).map(step)
+    }
+
     pub(super) fn end_on_drop(&self) -> EndWatchdogOnDrop<'_> {
         EndWatchdogOnDrop(self)
     }
@@ -410,8 +419,7 @@ fn end(session: &Session<'_>, watched: &WatchedWorker, mut run: Run) -> ! {
     let job = watched.job();
     let seed = seed_of(watched, &job);
     run.strategy = session.config.strategy.name().to_owned();
-    let warnings =
-        Vec::from_iter(meeting(&job, session.config.replay.is_some()).map(str::to_owned));
+    let warnings = Vec::from_iter(job.meeting(session.config.replay.is_some()).map(str::to_owned));
     let (trace_file, trace_error) = session.write(&session.trace(&run));
     let replay = trace_file.as_deref().map(|file| session.site.replay_command(file, true));
     let replayed =
@@ -434,21 +442,6 @@ fn seed_of(watched: &WatchedWorker, job: &WorkerJob) -> Seed {
     match job {
         WorkerJob::Rehearse(_, n) => Seed((*n).into()),
         _ => Seed(watched.seed.load(Ordering::Relaxed)),
-    }
-}
-
-/// Returns a warning if the failure occurred neither in the run of a seed nor in a requested replay.
-fn meeting(job: &WorkerJob, is_replay: bool) -> Option<&'static str> {
-    match job {
-        WorkerJob::Rehearse(..) => Some(
-            "the failure occurred in a rehearsal, a run from which the strategy learns. A rehearsal belongs \
-             to no seed, so replay the trace",
-        ),
-        WorkerJob::Seeds(_) | WorkerJob::Search(_) => None,
-        _ if is_replay => None,
-        _ => Some(
-            "the failure occurred while a failing run was replayed or shrunk, not in the run of a seed",
-        ),
     }
 }
 

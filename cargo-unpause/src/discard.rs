@@ -1,4 +1,7 @@
-//! `cargo unpause drop`: removes failure files, by name, or all failure files that no longer match the sources.
+//! `cargo unpause drop`: removes failure files, by name, or all failure files that no longer match the sources. With
+//! `--replay`, kept traces are also replayed.
+
+mod replayed_traces;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,12 +10,18 @@ use std::path::{Path, PathBuf};
 
 use lexopt::prelude::*;
 
+use sim::check::picture::screen::plural;
+
+use self::replayed_traces::{Replay, Replays};
 use crate::document::{self, Dropped, DroppedFailure};
 use crate::failures::{Loaded, PAGE, Project, REPORT, TRACE};
+use crate::invocation::Invocation;
+use crate::replay::invocation_of;
 use crate::{Exit, Terminal, Usage};
 
 pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result<Exit, Usage> {
     let (mut paths, mut stale, mut dry, mut as_json) = (Vec::new(), false, false, false);
+    let mut replays = None;
     while let Some(argument) = parser.next()? {
         match argument {
             Short('h') | Long("help") => {
@@ -20,14 +29,18 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
                 return Ok(Exit::Good);
             }
             Long("stale") => stale = true,
+            Long("replay") => replays = Some(Replays::default()),
             Long("dry-run") => dry = true,
             Long("json") => as_json = true,
             Value(path) => paths.push(PathBuf::from(path)),
             other => {
-                let options = ["--stale", "--dry-run", "--json", "--help"];
+                let options = ["--stale", "--replay", "--dry-run", "--json", "--help"];
                 return Err(Usage::unknown_option(&other, &options, "cargo unpause drop --help"));
             }
         }
+    }
+    if replays.is_some() && !stale {
+        return Err(Usage("--replay belongs to --stale: `drop FILE` replays nothing".to_owned()));
     }
     let mut dropped = Vec::new();
     match (paths.is_empty(), stale) {
@@ -45,15 +58,7 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
                 dropped.push((path, None));
             }
         }
-        (true, true) => {
-            let project = Project::here();
-            for found in project.failures() {
-                let Ok(loaded) = Loaded::read(&found.path) else { continue };
-                if let Some(why) = why_stale(&loaded, &project) {
-                    dropped.push((found.path, Some(why)));
-                }
-            }
-        }
+        (true, true) => dropped = all_stale(replays, terminal),
     }
     if dropped.is_empty() && !as_json {
         terminal.error("nothing is stale");
@@ -90,6 +95,40 @@ pub(crate) fn run(mut parser: lexopt::Parser, terminal: &mut Terminal) -> Result
     Ok(Exit::Good)
 }
 
+/// Returns all stale failures of the project, each with the reason. With `replays`, kept traces that are not stale by
+/// their sources are replayed.
+fn all_stale(
+    mut replays: Option<Replays>,
+    terminal: &mut Terminal,
+) -> Vec<(PathBuf, Option<String>)> {
+    let (project, mut stale, mut left) = (Project::here(), Vec::new(), 0u64);
+    for found in project.failures() {
+        let Ok(loaded) = Loaded::read(&found.path) else { continue };
+        if let Some(why) = why_stale(&loaded, &project) {
+            stale.push((found.path, Some(why)));
+            continue;
+        }
+        let Some(replays) = replays.as_mut().filter(|_| found.is_kept) else {
+            left += u64::from(found.is_kept && loaded.report.is_none());
+            continue;
+        };
+        match replays.judge(&loaded) {
+            Replay::Stale(why) => stale.push((found.path, Some(why))),
+            Replay::Fits => {}
+            Replay::Unknown(why) => {
+                terminal.error(&format!("not judged: {}: {why}", found.path.display()));
+            }
+        }
+    }
+    if left > 0 {
+        let traces = plural(left, "kept trace");
+        terminal.error(&format!(
+            "note: {traces} without a report: only lines that are gone make such a trace stale. --replay runs its test"
+        ));
+    }
+    stale
+}
+
 /// Returns the file of a failure and the related files beside it.
 fn files_of(path: &Path) -> Vec<PathBuf> {
     let endings = [TRACE, REPORT, PAGE, "rs", "jsonl"];
@@ -107,6 +146,12 @@ fn why_stale(loaded: &Loaded, project: &Project) -> Option<String> {
         None if project.packages.is_empty() || package.is_empty() => return None,
         None => return Some(format!("there is no package {package} any more")),
     };
+    if let Some(target) = invocation_of(loaded).ok().as_ref().and_then(Invocation::target)
+        && !project.has_target(package, target)
+    {
+        let (kind, name) = target;
+        return Some(format!("{package} has no target --{kind} {name} any more"));
+    }
     let mut sources: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (file, line, source) in places_of(loaded) {
         // Files of other packages and of the standard library are not checked.
@@ -170,21 +215,24 @@ fn read(file: &str, package: &Path) -> Vec<String> {
 }
 
 const HELP: &str = "\
-Removes failures: the trace, and the report, page, history and programs beside it. Nothing is built or run.
+Removes failures: the trace, and the report, page, history and programs beside it. Without --replay, nothing
+is built or run.
 
 usage: cargo unpause drop FILE … [--dry-run] [--json]
-       cargo unpause drop --stale [--dry-run] [--json]
+       cargo unpause drop --stale [--replay] [--dry-run] [--json]
 
-  --stale      all failures of the project, kept ones too, that the sources have left behind: the package is
-               gone, a file or a line of an operation is gone, or the line reads differently now. Lines are
-               compared only if there is a report beside the trace. A trace that is not stale by its sources
-               can still be: the test says so when it replays it
+  --stale      all failures of the project, kept ones too, that the sources have left behind: the package or
+               the target is gone, a file or a line of an operation is gone, or the line reads differently
+               now. Lines are compared only if there is a report beside the trace
+  --replay     also builds and runs the test of each kept trace. A trace is stale if its test is gone, or if
+               the run differs from the trace and no longer leads to a failure
   --dry-run    says what would be removed, and removes nothing
   --json       writes the failures and their files as JSON (docs/json.md)
 
 examples:
   cargo unpause drop target/sim/demo/bank.transfers/17.simtrace
   cargo unpause drop --stale --dry-run
+  cargo unpause drop --stale --replay
 
 exit codes: 0 they are removed, also if nothing was stale; 2 a file or an argument is invalid.
 ";

@@ -349,3 +349,81 @@ fn a_failure_of_any_crate_is_shown_kept_and_replayed() {
     let arguments = ["unpause", "test", "--any", "--features", "extra", "a_thread_overwrites"];
     check(&package, "unpause", &arguments, "a thread lost its update");
 }
+
+/// A test whose trace is kept. `UPDATE` reads and writes the counter.
+const KEPT: &str = r#"
+use std::sync::Arc;
+
+use sim::{Atomic, Ordering::SeqCst};
+
+#[sim::test(seeds = 200)]
+async fn NAME() {
+    let counter = Arc::new(Atomic::new(0));
+    let tasks = [0, 1].map(|_| {
+        let counter = counter.clone();
+        sim::spawn(async move {
+            UPDATE
+        })
+    });
+    for task in tasks {
+        task.await.unwrap();
+    }
+    assert_eq!(counter.load(SeqCst).await, 2, "an update is lost");
+}
+"#;
+
+#[test]
+#[ignore = "builds packages: run by .ci/run"]
+fn a_kept_trace_that_no_longer_replays_is_stale() {
+    let dependency = "\n[dependencies]\nunpause = { path = \"ROOT\", features = [\"sim\"] }\n";
+    let test = |name: &str, update: &str| KEPT.replace("NAME", name).replace("UPDATE", update);
+    let lost = "let seen = counter.load(SeqCst).await; counter.store(seen + 1, SeqCst).await;";
+    let swapped = "let seen = counter.load(SeqCst).await; counter.swap(seen + 1, SeqCst).await;";
+    let mended = "counter.fetch_add(1, SeqCst).await;";
+    let package = Package::new("kept", dependency, &test("adds", lost), Target::Downstream);
+    let (exit, output, errors) =
+        package.run("cargo", &["test", "--test", "all"], &[("SIM_OUT", OUT)]);
+    assert_eq!(exit, 101, "{output}{errors}");
+    let trace = package.only(OUT, "simtrace");
+    assert_eq!(package.command(&["keep", &trace]).0, 0);
+    fs::remove_dir_all(package.folder.join(OUT)).unwrap();
+    let kept = package.only("sim-regressions", "simtrace");
+    let judged = |more: &[&str]| {
+        let (exit, output, errors) =
+            package.command(&[&["drop", "--stale", "--dry-run"], more].concat());
+        assert_eq!(exit, 0, "{errors}");
+        (output, errors)
+    };
+    let replayed = |text: &str| {
+        fs::write(package.folder.join("tests/all.rs"), text).unwrap();
+        judged(&["--replay"])
+    };
+    // Without a replay, a line that is there says nothing. A note says so.
+    let (output, errors) = judged(&[]);
+    assert!(output.is_empty() && errors.contains("1 kept trace without a report"), "{errors}");
+    // The trace replays, with the failure.
+    let (output, errors) = replayed(&test("adds", lost));
+    assert!(output.is_empty() && errors.contains("nothing is stale"), "{errors}");
+    // The run differs from the trace, but follows it to the failure.
+    let (output, errors) = replayed(&test("adds", swapped));
+    assert!(output.is_empty() && errors.contains("its replay differs from step"), "{errors}");
+    assert!(errors.contains(&format!("fails with the kept trace {kept}")), "{errors}");
+    // The run differs from the trace, and nothing fails.
+    let (output, errors) = replayed(&test("adds", mended));
+    let expected = format!("would drop {kept}: its replay differs from step ");
+    assert!(output.starts_with(&expected), "{output}{errors}");
+    // A program that cannot be built says nothing about its traces.
+    let (output, errors) = replayed(&test("adds", "mended"));
+    assert!(output.is_empty() && errors.contains("its test did not run: error"), "{errors}");
+    let (output, errors) = replayed(&test("adds_up", lost));
+    assert_eq!(output, format!("would drop {kept}: there is no test adds any more\n"), "{errors}");
+    // An ignored test is not run, and not gone.
+    let ignored = test("adds", lost).replace("#[sim::test", "#[ignore]\n#[sim::test");
+    let (output, errors) = replayed(&ignored);
+    assert!(output.is_empty() && errors.contains("its test adds was not run"), "{errors}");
+    // The target is gone.
+    fs::rename(package.folder.join("tests/all.rs"), package.folder.join("tests/other.rs")).unwrap();
+    let (output, errors) = judged(&[]);
+    let expected = format!("would drop {kept}: kept has no target --test all any more\n");
+    assert_eq!(output, expected, "{errors}");
+}

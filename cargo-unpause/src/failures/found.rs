@@ -16,6 +16,8 @@ const DEPTH_MAX: usize = 4;
 pub(crate) struct Project {
     /// Each package with its name and the folder of its manifest.
     pub(crate) packages: Vec<(String, PathBuf)>,
+    /// Each target, with its package, its kinds and its name.
+    targets: Vec<(String, Vec<String>, String)>,
     /// The folder of failures that were not kept.
     pub(crate) failures: PathBuf,
 }
@@ -32,7 +34,11 @@ impl Project {
     /// Returns the project of the current folder. Without a manifest, it has no packages, and its failures are in
     /// `target/sim`.
     pub(crate) fn here() -> Project {
-        let alone = || Project { packages: Vec::new(), failures: PathBuf::from("target/sim") };
+        let alone = || Project {
+            packages: Vec::new(),
+            targets: Vec::new(),
+            failures: PathBuf::from("target/sim"),
+        };
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let arguments = ["metadata", "--format-version=1", "--no-deps", "--offline"];
         let Ok(output) = Command::new(cargo).args(arguments).output() else { return alone() };
@@ -45,10 +51,28 @@ impl Project {
             let manifest = Path::new(package["manifest_path"].as_str()?);
             Some((package["name"].as_str()?.to_owned(), shorter(manifest.parent()?)))
         };
+        let target_of = |package: &serde_json::Value, target: &serde_json::Value| {
+            let kinds = target["kind"].as_array()?.iter().filter_map(|kind| kind.as_str());
+            let kinds = kinds.map(str::to_owned).collect();
+            let name = target["name"].as_str()?.to_owned();
+            Some((package["name"].as_str()?.to_owned(), kinds, name))
+        };
+        let targets = packages.clone().flat_map(|package| {
+            let targets = package["targets"].as_array().into_iter().flatten();
+            targets.filter_map(move |target| target_of(package, target))
+        });
         Project {
+            targets: targets.collect(),
             packages: packages.filter_map(package).collect(),
             failures: shorter(&Path::new(target).join("sim")),
         }
+    }
+
+    /// Returns `true` if a package has a target of this kind with this name: `("test", "queue")`.
+    pub(crate) fn has_target(&self, package: &str, (kind, name): (&str, &str)) -> bool {
+        self.targets.iter().any(|(of, kinds, own)| {
+            of == package && own == name && kinds.iter().any(|own| own == kind)
+        })
     }
 
     /// Returns all failures, newest first.

@@ -276,6 +276,19 @@ fn tests_of_shuttle_are_run() {
         assert!(output.contains(&summary), "{output}{errors}");
     }
 
+    // The statics of the test's crate keep their values, whatever the name of the program's file is.
+    let folder = in_native_tests("shuttle");
+    let (exit, _, errors) = run(&folder, &["--test", "checks", "--no-run"], &[]);
+    let program =
+        errors.split("Executable tests/checks.rs (").nth(1).and_then(|t| t.split(')').next());
+    let program = folder.join(program.unwrap_or_else(|| panic!("{exit} {errors}")));
+    let renamed = Path::new(env!("CARGO_TARGET_TMPDIR")).join("renamed");
+    std::fs::copy(program, &renamed).unwrap();
+    let test = ["statics_have_the_values_of_the_last_run", "--exact"];
+    let ended = Command::new(&renamed).args(test).current_dir(&folder).output().unwrap();
+    assert!(ended.status.success(), "{ended:?}");
+    assert!(String::from_utf8_lossy(&ended.stdout).contains("1 passed"), "{ended:?}");
+
     let variables = [("UNPAUSE_SHUTTLE_DFS", "all"), ("UNPAUSE_SHUTTLE_RANDOM", "walk")];
     let (exit, output, errors) = run(&in_native_tests("shuttle"), &["on_request"], &variables);
     assert!(exit == 0 && errors.contains("explored all 252 interleavings"), "{output}{errors}");

@@ -376,6 +376,11 @@ pub(crate) fn interrupt(still: &(dyn Fn() -> bool + Sync)) -> Option<bool> {
 
 /// Returns the command that runs tests.
 pub(crate) fn test_command() -> &'static str {
+/// Returns the name of the program's own crate, if the program shows it.
+pub(crate) fn own_crate() -> Option<&'static str> {
+    unpause_native::own_crate()
+}
+
     match (cfg!(unpause_linked), unpause_native::races()) {
         (true, true) => "cargo unpause test --any --races",
         (true, false) => "cargo unpause test --any",

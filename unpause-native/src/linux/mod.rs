@@ -33,6 +33,7 @@ mod orders;
 mod origins;
 mod output;
 mod own_number;
+mod own_crate;
 mod passing;
 mod places;
 #[cfg(any(unpause_races, unpause_linked))]
@@ -75,6 +76,7 @@ pub use self::net::{Effect, Transfer, Use};
 pub use self::orders::{Clock, Manner, OrderS, Rule, clock_of};
 pub use self::output::take_output;
 pub use self::places::{Frame, location, shortened};
+pub use self::own_crate::own_crate;
 pub use self::polled::{Polled, on_abort};
 pub use self::race::{races, search_races};
 pub use self::request::{Access, Comparison, Operation, Request};

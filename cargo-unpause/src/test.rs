@@ -141,10 +141,7 @@ fn run(
     let not_seen = empty_list(&folder, "unseen")?;
     let threads = empty_list(&folder, "threads")?;
     started.env(conflicts::LEFT_OUT, &left_out).env(unseen::VARIABLE, &not_seen);
-    started.env_remove(controlled::VARIABLE);
-    if !takes_any {
-        started.env(controlled::VARIABLE, &threads);
-    }
+    started.env(controlled::VARIABLE, &threads);
     started.env(wrapper::LIBRARIES, &replaced.libraries);
     started.env_remove(wrapper::ANY).env_remove(wrapper::RACES).env_remove(wrapper::SEPARATE);
     if flags::separates(&output(Command::new(&tools.rustc).arg("-vV"))?) {
@@ -190,9 +187,8 @@ fn run(
     let remarks = [conflicts::remark(&taken(&left_out)), unseen::remark(&taken(&not_seen))];
     remarks.into_iter().flatten().for_each(|remark| terminal.error(&remark));
     let on_threads = taken(&threads);
-    // With --any, all tests run under the scheduler.
-    if !takes_any && status.success() && controlled::runs_tests(&arguments) {
-        terminal.error(&controlled::remark(&on_threads));
+    if status.success() && controlled::runs_tests(&arguments) {
+        terminal.error(&controlled::remark(&on_threads, takes_any));
     }
     let left = taken(&undecided);
     if !left.is_empty() {

@@ -363,6 +363,11 @@ fn the_engine_is_compiled_for_the_first_package_and_not_for_the_second() {
     let (exit, output, errors) = run_alone(&folder, &["--races", "--lib"], &[]);
     assert!(exit == 0 && !errors.contains(said), "{output}{errors}");
 
+    // At the end, the command counts the tests.
+    assert!(errors.contains("note: 1 test ran under the scheduler."), "{errors}");
+    let none = run_alone(&folder, &["--lib", "no_such_test"], &[]);
+    assert!(none.0 == 0 && none.2.contains("note: no test ran under the scheduler."), "{}", none.2);
+
     // The number of libtest's threads is the shim's: this variable stops libtest where it counts.
     let (exit, output, errors) = run_alone(&folder, &["--lib"], &[("RUST_TEST_THREADS", "0")]);
     assert_eq!(exit, 0, "{output}{errors}");

@@ -218,7 +218,11 @@ pub(crate) fn exclusive(_test: &str) -> Exclusive {
 }
 
 /// Returns a guard that excludes no other test: no test steps plain threads.
-pub(crate) fn of_closure(_has_captured: bool, _keeps: Option<&str>) -> Exclusive {
+pub(crate) fn of_closure(
+    _test: Option<&str>,
+    _has_captured: bool,
+    _keeps: Option<&str>,
+) -> Exclusive {
     Exclusive
 }
 

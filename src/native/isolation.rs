@@ -117,7 +117,7 @@ pub(super) mod checks {
 
     /// A test of async tasks runs at the same time on another thread, and its guard is dropped last.
     pub(in super::super) fn guards_of_other_threads_make_no_difference() {
-        let _of_closure = of_closure(true, None);
+        let _of_closure = of_closure(None, true, None);
         set(Isolation::Run);
         let (begun, ends) = (Barrier::new(2), Barrier::new(2));
         let here = spare_captured();

@@ -334,9 +334,9 @@ pub(crate) struct OfClosure {
 
 /// Like [`exclusive`]. If the closure `has_captured` memory, the runs leave alone all memory that exists now, and do
 /// not treat it as shared. If `keeps` is the name of a crate, its statics keep the values of the last complete run: see
-/// [`capture`].
-pub(crate) fn of_closure(has_captured: bool, keeps: Option<&str>) -> OfClosure {
-    let exclusive = exclusive_with(None, has_captured, keeps);
+/// [`capture`]. `test` is the path of the test. The default is the name of the current thread.
+pub(crate) fn of_closure(test: Option<&str>, has_captured: bool, keeps: Option<&str>) -> OfClosure {
+    let exclusive = exclusive_with(test, has_captured, keeps);
     HAS_CAPTURED.store(has_captured, Ordering::Relaxed);
     HAS_RUN.store(false, Ordering::Relaxed);
     HAS_SPAWNED.store(false, Ordering::Relaxed);

@@ -21,8 +21,9 @@ pub(super) fn runs_tests(arguments: &[OsString]) -> bool {
     !arguments.iter().any(|word| NO_TESTS.iter().any(|none| word == none))
 }
 
-/// Returns the remark about the tests in the lines of all programs.
-pub(super) fn remark(lines: &str) -> String {
+/// Returns the remark about the tests in the lines of all programs. `takes_any` is true with `--any`: all tests then
+/// run under the scheduler, except tests of programs without the runtime.
+pub(super) fn remark(lines: &str, takes_any: bool) -> String {
     let lines: Vec<Line<'_>> = lines.lines().filter_map(Line::read).collect();
     let processes: BTreeSet<&str> = lines.iter().map(|line| line.process).collect();
     // A test may start its own program again, which is a part of this test.
@@ -38,6 +39,7 @@ pub(super) fn remark(lines: &str) -> String {
     let all = of_kind("test").count();
     let others = all.saturating_sub(controlled.len() + started.len());
     let mut text = match controlled.len() {
+        0 if takes_any => NONE_OF_ANY.to_owned(),
         0 => NONE.to_owned(),
         1 => "1 test ran under the scheduler.".to_owned(),
         count => format!("{count} tests ran under the scheduler."),
@@ -59,10 +61,18 @@ pub(super) fn remark(lines: &str) -> String {
     if started.len() > SHOWN {
         let _ = write!(text, "\n  and {} more", started.len() - SHOWN);
     }
-    format!(
-        "note: {text}\nTo control the threads of a test, replace `#[test]` by `#[sim::test(native)]`."
-    )
+    let remedy = if takes_any { REMEDY_OF_ANY } else { REMEDY };
+    format!("note: {text}\n{remedy}")
 }
+
+const REMEDY: &str =
+    "To control the threads of a test, replace `#[test]` by `#[sim::test(native)]`.";
+
+const REMEDY_OF_ANY: &str =
+    "Threads that a model does not start, and threads of benchmarks, have no scheduler.";
+
+const NONE_OF_ANY: &str = "no test ran under the scheduler. Documentation tests, benchmarks and programs without \
+    libtest (`harness = false`) run without it.";
 
 const NONE: &str = "no test ran under the scheduler. Use `#[sim::test(native)]` in place of `#[test]`; in a crate that \
     does not depend on unpause, use --any.";
@@ -96,28 +106,40 @@ mod tests {
         // A process of `a`, and a thread that `b` starts before its runs.
         let more = "6\t5\ttest\t\t\n6\t5\tstarted\td\tsrc/d.rs:1\n5\t1\tstarted\tb\tsrc/b.rs:2\n";
         assert_eq!(
-            remark(&(all.clone() + controlled + started + more)),
+            remark(&(all.clone() + controlled + started + more), false),
             "note: 2 tests ran under the scheduler. 3 other tests started no thread. 1 test started threads without \
              it:\n  c (src/c.rs:7)\n\
              To control the threads of a test, replace `#[test]` by `#[sim::test(native)]`."
         );
         assert_eq!(
-            remark(&(all + controlled)),
+            remark(&(all + controlled), false),
             "note: 2 tests ran under the scheduler. 4 other tests started no thread."
         );
-        assert_eq!(remark(controlled), "note: 2 tests ran under the scheduler.");
+        assert_eq!(remark(controlled, false), "note: 2 tests ran under the scheduler.");
     }
 
     #[test]
     fn a_command_without_controlled_tests_names_the_remedy() {
-        assert_eq!(remark(""), format!("note: {NONE}"));
-        assert!(remark("5\t1\tstarted\tc\t\n").contains("use --any. 1 test started threads"));
+        assert_eq!(remark("", false), format!("note: {NONE}"));
+        assert!(
+            remark("5\t1\tstarted\tc\t\n", false).contains("use --any. 1 test started threads")
+        );
+    }
+
+    #[test]
+    fn with_any_no_attribute_is_a_remedy() {
+        // Tests run on the main thread, so the harness starts no thread.
+        let controlled = "5\t1\tcontrolled\ta\t\n5\t1\tcontrolled\tb\t\n";
+        assert_eq!(remark(controlled, true), "note: 2 tests ran under the scheduler.");
+        assert_eq!(remark("", true), format!("note: {NONE_OF_ANY}"));
+        let started = remark("5\t1\tstarted\tc\tsrc/c.rs:7\n", true);
+        assert!(started.contains("  c (src/c.rs:7)\n") && !started.contains("#["), "{started}");
     }
 
     #[test]
     fn a_long_list_of_tests_is_cut() {
         let lines: String = (100..130).map(|n| format!("5\t1\tstarted\tt{n}\t\n")).collect();
-        let text = remark(&lines);
+        let text = remark(&lines, false);
         assert_eq!(text.lines().count(), 1 + SHOWN + 1 + 1, "{text}");
         assert!(text.contains("\n  and 10 more\n"), "{text}");
     }

@@ -113,7 +113,7 @@ impl Runner {
     where
         R: TestResult + 'static,
     {
-        let _only = native::of_closure(false, None);
+        let _only = native::of_closure(None, false, None);
         let body = FunctionBody::new(async || native::run(None, body, false).await);
         let mut settings = self.settings.clone();
         settings.kind.native = true;

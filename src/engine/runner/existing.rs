@@ -71,7 +71,7 @@ where
     B: Fn() -> Result<(), String> + Copy + Send + Sync + 'static,
 {
     // Another test of the program may use statics outside of runs, so they must not refer to memory of a run.
-    let _only = native::of_closure(false, None);
+    let _only = native::of_closure(Some(test.name), false, None);
     let body = FunctionBody::new(async || {
         native::run(None, move || body().map_err(ErrorText::new), false).await
     });

@@ -364,7 +364,7 @@ impl Runner {
     {
         let is_function = TypeId::of::<B>() == TypeId::of::<fn() -> R>();
         let body = Arc::new(body);
-        let _only = native::of_closure(size_of::<B>() > 0 && !is_function, None);
+        let _only = native::of_closure(None, size_of::<B>() > 0 && !is_function, None);
         let body = FunctionBody::new(async || {
             let body = body.clone();
             native::run(None, move || body(), false).await

@@ -88,7 +88,7 @@ where
     // The file of a test program may have another name than its crate.
     let of_file = || site.test.split("::").next().map(str::to_owned);
     let crate_name = crate::native::own_crate().map(str::to_owned).or_else(of_file);
-    let _only = crate::native::of_closure(has_captured, crate_name.as_deref());
+    let _only = crate::native::of_closure(Some(test.name), has_captured, crate_name.as_deref());
     let body = FunctionBody::new(async || {
         native::run(None, move || body().map_err(ErrorText::new), false).await
     });

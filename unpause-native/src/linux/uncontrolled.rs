@@ -121,11 +121,16 @@ pub(crate) fn note_controlled(name: Option<&str>) {
 /// A part of the paths of the harness's files.
 const HARNESS: &str = "/library/test/src/";
 
+/// The beginning of the functions that call a test with `--any`.
+const SHIM: &str = "unpause_any::";
+
 /// Returns the name of the test that creates a thread, `None` for the harness. `thread` is the name of the current
 /// thread: the harness gives each test a thread with the name of the test. Other harnesses may run tests on the main
 /// thread.
 fn of_test(thread: Option<&str>, callers: &[Frame]) -> Option<String> {
-    let of_user = |frame: &&Frame| !frame.is_of_std() && !frame.file.is_empty();
+    let of_user = |frame: &&Frame| {
+        !frame.is_of_std() && !frame.file.is_empty() && !frame.function.starts_with(SHIM)
+    };
     match thread {
         Some(name) if name != "main" => Some(name.to_owned()),
         _ => {
@@ -198,6 +203,8 @@ mod tests {
         assert_eq!(of_test(Some("main"), &harness), None);
         assert_eq!(of_test(Some("a::test"), &harness).as_deref(), Some("a::test"));
         let mut test = harness.to_vec();
+        test.insert(1, frame("unpause_any::run", "/c/unpause/shim.rs"));
+        assert_eq!(of_test(Some("main"), &test), None);
         test.insert(1, frame("pool::tests::drains::{closure#0}", "src/pool.rs"));
         test.insert(1, frame("pool::Pool::new", "src/pool.rs"));
         assert_eq!(of_test(Some("main"), &test).as_deref(), Some("tests::drains"));

@@ -35,6 +35,7 @@ async fn an_async_test() {
         Ok("joined") => assert_eq!(counts_on_a_thread(), 1),
         Ok("scoped") => thread::scope(|scope| _ = scope.spawn(|| ())), // here: scoped
         Ok("pool") => drop(POOL.clone()),
+        Ok("clone") => assert!(planted::unseen::clone_by_libc()),
         Ok("tasks") => assert_eq!(sim::spawn(async { 1 }).await.unwrap(), 1),
         _ => {}
     }
@@ -60,6 +61,13 @@ fn a_plain_test_with_threads() {
         counts_on_a_thread();
         // Only the first thread is noted.
         thread::spawn(|| thread::spawn(|| ()).join()).join().unwrap().unwrap();
+    }
+}
+
+#[test]
+fn a_plain_test_with_a_clone() {
+    if is_child("clone") {
+        assert!(planted::unseen::clone_by_libc());
     }
 }
 
@@ -115,6 +123,10 @@ fn an_async_test_that_starts_a_thread_is_noted_once_with_its_line() {
         );
         assert_eq!(lines, ["test\t\t", "controlled\tan_async_test\t"]);
     }
+    // The place is in another package.
+    let (screen, _) = child("clone", &["an_async_test", "--exact"]);
+    let place = "planted/src/unseen.rs:";
+    assert!(screen.contains("a run started a thread (") && screen.contains(place), "{screen}");
     let (screen, _) = child("tasks", &["an_async_test", "--exact"]);
     assert_eq!(screen, "");
 }
@@ -143,6 +155,18 @@ fn plain_tests_with_threads_are_named_and_others_are_counted() {
         lines.sort();
         assert_eq!(lines, [controlled.clone(), started.clone(), test(), test(), test()]);
     }
+}
+
+#[test]
+fn a_thread_by_clone_is_a_thread_of_its_test() {
+    let (_, mut lines) = child("clone", &["a_plain_test_with_a_clone", "--exact"]);
+    lines.sort();
+    let started = "started\ta_plain_test_with_a_clone\t";
+    assert!(
+        lines[0].starts_with(started) && lines[0].contains("planted/src/unseen.rs:"),
+        "{lines:?}"
+    );
+    assert_eq!(lines[1..], ["test\t\t"]);
 }
 
 #[test]

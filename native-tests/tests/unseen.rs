@@ -43,6 +43,8 @@ const PLANTED: &[(&str, fn(), fn())] = planted! {
     "planted_with_data (`lock dec`)" unseen::subtract_beside_data;
     "planted_shared_add (libplanted_shared.so, a shared library)" |word| _ = unseen::add_in_a_shared_library(word);
     "planted_shared_seven (libplanted_shared.so, a shared library)" |_| _ = unseen::seven_in_a_shared_library();
+    "planted::unseen::clone_without_libc (FILE.rs:LINE, `syscall`)" |_| assert!(!unseen::clone_without_libc());
+    "clone, of a thread" |_| assert!(!unseen::clone_by_libc());
     "dlopen, of a library whose code is not searched" |_| assert!(unseen::load_a_shared_library());
 };
 
@@ -93,6 +95,23 @@ fn a_search_that_executes_one_is_no_proof_and_names_it() {
             assert!(twin.searched.as_ref().unwrap().is_proof(), "{text}");
         }
     }
+}
+
+/// Such a thread would use the thread-locals of its creator, which are those of a simulated thread.
+#[test]
+fn a_thread_without_pthread_create_is_refused_in_each_run() {
+    let body = || {
+        for _ in 0..2 {
+            assert!(!unseen::clone_without_libc() && !unseen::clone_by_libc());
+        }
+    };
+    for isolate in ["run", "process"] {
+        let runner = Runner::new().hermetic().seeds(0..20).isolate(isolate);
+        let report = runner.run_native(body);
+        assert!(report.passed(), "{report:?}");
+    }
+    // A plain program creates the threads.
+    assert!(unseen::clone_without_libc() && unseen::clone_by_libc());
 }
 
 #[test]

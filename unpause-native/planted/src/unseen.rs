@@ -12,6 +12,12 @@ unsafe extern "C" {
     fn planted_with_data(word: *mut u32);
     fn planted_shared_add(word: *mut u32) -> u32;
     fn planted_shared_seven() -> u32;
+    fn clone(
+        child: extern "C" fn(*mut c_void) -> c_int,
+        stack: *mut c_void,
+        flags: c_int,
+        argument: *mut c_void,
+    ) -> c_int;
     fn dlopen(path: *const c_char, flags: c_int) -> *mut c_void;
 }
 
@@ -52,6 +58,70 @@ pub fn swap_in_assembly(word: &AtomicU32) -> u32 {
         asm!("xchg [{0}], {1:e}", in(reg) word.as_ptr(), inout(reg) value); // here: swap_in_assembly
     }
     value
+}
+
+extern "C" fn count(word: *mut c_void) -> c_int {
+    // SAFETY: the word lives until this write.
+    unsafe { word.cast::<u32>().write_volatile(1) };
+    0
+}
+
+/// The flags of a thread that shares all of its process: memory, folders, files and signals.
+const THREAD: c_int = 0x1_0F00;
+
+/// Creates a thread by libc's `clone`. Returns `false` if the call fails.
+#[inline(never)]
+pub fn clone_by_libc() -> bool {
+    let mut stack = vec![0u128; 4096];
+    let mut word = 0u32;
+    // SAFETY: both outlive the thread: its last access is seen below. The stack is large enough for it.
+    unsafe {
+        let top = stack.as_mut_ptr().add(4096).cast();
+        let thread = clone(count, top, THREAD, (&raw mut word).cast()); // here: clone_by_libc
+        if thread < 0 {
+            return false;
+        }
+        while (&raw const word).read_volatile() == 0 {
+            std::hint::spin_loop();
+        }
+    }
+    // The thread may still end on its stack.
+    std::mem::forget(stack);
+    true
+}
+
+/// Creates a thread by the system call. Returns `false` if the call fails.
+#[inline(never)]
+pub fn clone_without_libc() -> bool {
+    let mut stack = vec![0u128; 4096];
+    let mut word = 0u32;
+    let mut result = 56i64;
+    // SAFETY: as above. The thread writes the word and ends, without a stack access.
+    unsafe {
+        let top = stack.as_mut_ptr().add(4096);
+        asm!( // here: clone_without_libc
+            "syscall",
+            "test rax, rax",
+            "jnz 2f",
+            "mov dword ptr [r9], 1",
+            "xor edi, edi",
+            "mov eax, 60",
+            "syscall",
+            "2:",
+            inout("rax") result,
+            inout("rdi") i64::from(THREAD) => _,
+            in("rsi") top,
+            in("rdx") 0, in("r10") 0, in("r8") 0, in("r9") &raw mut word,
+            lateout("rcx") _, lateout("r11") _,
+        );
+        if result < 0 {
+            return false;
+        }
+        while (&raw const word).read_volatile() == 0 {
+            std::hint::spin_loop();
+        }
+    }
+    true
 }
 
 /// A fence of assembly.

@@ -112,6 +112,12 @@ pub(crate) fn forget_accesses() {
     ACCESSES.store(0, Ordering::SeqCst);
 }
 
+/// Notes that the current thread creates an OS thread without [`create`].
+pub(crate) fn note_created() {
+    let belongs = BELONGS.try_with(Cell::get).unwrap_or(false);
+    let _ = uncontrolled::created(belongs);
+}
+
 /// Creates an OS thread. It belongs to the test if the current thread does.
 ///
 /// # Safety

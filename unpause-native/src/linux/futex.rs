@@ -6,6 +6,7 @@
 use std::ffi::{c_int, c_long};
 
 use super::clock::{Readings, fail, is_valid, nanoseconds};
+use super::clones;
 use super::compiled::note_entered;
 use super::entropy;
 use super::heap;
@@ -43,6 +44,12 @@ unsafe extern "C" fn syscall(
     e: usize,
     f: usize,
 ) -> c_long {
+    // SAFETY: the caller guarantees the arguments.
+    if unsafe { clones::creates_thread(number, a) }
+        && let Some(error) = clones::refused(frame_pointer())
+    {
+        return fail(error);
+    }
     if let Some(thread) = current() {
         match number {
             libc::SYS_futex => {

@@ -10,8 +10,8 @@
 //!
 //! # Limits
 //!
-//! A program that creates its threads by the system call `clone` is not noticed. Threads that an uncontrolled thread
-//! creates are not noted again.
+//! A thread that code in assembly creates by the system call `clone` is not noticed; libc's function `clone` is.
+//! Threads that an uncontrolled thread creates are not noted again.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -162,12 +162,12 @@ fn callers() -> Vec<Frame> {
         true
     });
     // Without debug information of this crate, there are no frames of it.
-    let own = callers.iter().position(|frame| frame.function == CREATE);
+    let own = callers.iter().position(|frame| CREATES.contains(&&*frame.function));
     callers.split_off(own.map_or(0, |own| own + 1))
 }
 
-/// The function of this crate that a program calls.
-const CREATE: &str = "pthread_create";
+/// The functions of this crate that a program calls.
+const CREATES: [&str; 3] = ["pthread_create", "clone", "syscall"];
 
 /// Returns the file of the command, if any.
 fn file() -> Option<&'static OsString> {

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::image::load_address;
 use super::places::{self, Frame, shortened};
-use super::{arch, compiled, imports, orders, program, signals};
+use super::{arch, clones, compiled, imports, orders, program, signals, thread};
 
 /// The end of a program with a list. Before it is the length of the list, in 16 hexadecimal digits.
 const END: &[u8] = b"unpause-unseen-3";
@@ -47,6 +47,10 @@ struct Site {
     code: Option<arch::Code>,
     /// True if the instruction was executed since the start of the last run.
     hit: AtomicBool,
+    /// True if the instruction was a system call for a thread, which was refused.
+    has_cloned: AtomicBool,
+    /// True if a message has named this refusal.
+    is_told: AtomicBool,
 }
 
 /// The list of the program.
@@ -113,6 +117,15 @@ pub(crate) unsafe fn takes_trap(context: *mut c_void) -> bool {
     let sites = LIST.get().map_or(&[][..], |list| &list.sites);
     let Ok(at) = sites.binary_search_by_key(&address, |site| site.address) else { return false };
     let Some(code) = sites[at].code else { return false };
+    // SAFETY: the caller passes the context of a handler, and this is an instruction of the program.
+    if unsafe { is_refused(context, address, code) } {
+        // The breakpoint stays, so that each further thread is refused, too.
+        sites[at].hit.store(true, Ordering::Relaxed);
+        sites[at].has_cloned.store(true, Ordering::Relaxed);
+        // The next run resets the flag `hit`.
+        REMOVED.store(true, Ordering::Release);
+        return true;
+    }
     // SAFETY: like in `begin`. Another thread may be at this point at the same time, and does the same.
     unsafe {
         arch::write_code(address, code);
@@ -124,6 +137,41 @@ pub(crate) unsafe fn takes_trap(context: *mut c_void) -> bool {
         orders::note_instruction();
     }
     true
+}
+
+/// Refuses the system call at a breakpoint if it creates a thread in a run.
+///
+/// # Safety
+/// `context` must be the context of a signal handler that has arrived at the instruction `code` at this address.
+unsafe fn is_refused(context: *mut c_void, address: usize, code: arch::Code) -> bool {
+    if thread::any().is_none_or(|thread| thread.is_outside()) {
+        return false;
+    }
+    // SAFETY: the caller passes the context of a handler, and the arguments are arguments of the system call.
+    unsafe {
+        let Some((number, argument)) = arch::system_call(context, address, code) else {
+            return false;
+        };
+        let is_thread = clones::creates_thread(number, argument);
+        if is_thread {
+            arch::end_system_call(context, address, libc::ENOSYS);
+        }
+        is_thread
+    }
+}
+
+/// Names the functions whose system calls for threads were refused, each once in a process.
+fn tell_refused(list: &List) {
+    for site in list.sites.iter().filter(|site| site.has_cloned.load(Ordering::Relaxed)) {
+        if !site.is_told.swap(true, Ordering::Relaxed) {
+            eprintln!(
+                "unpause: {}: a run does not support `{}`, so the call fails. {}, or leave the test to `cargo test`.",
+                site.function,
+                clones::CLONE,
+                clones::REMEDY
+            );
+        }
+    }
 }
 
 /// Returns the functions that were entered since the start of the last run, and functions for which this is unknown.
@@ -139,6 +187,7 @@ pub(crate) fn entered() -> BTreeSet<&'static str> {
 /// Reports each function of the list that a run has entered to the command, once.
 pub(crate) fn tell_entered(names: &BTreeSet<&'static str>) {
     let Some(list) = LIST.get() else { return };
+    tell_refused(list);
     if list.sites.is_empty() || signals::is_child() {
         return;
     }
@@ -167,7 +216,8 @@ fn load() -> List {
         let is_set = may_watch && !is_traced && make_writable(address);
         // SAFETY: this is code of the program, or of a library.
         let code = is_set.then(|| unsafe { (address as *const arch::Code).read_unaligned() });
-        Site { address, function, is_imported, code, hit: AtomicBool::new(false) }
+        let (hit, has_cloned, is_told) = Default::default();
+        Site { address, function, is_imported, code, hit, has_cloned, is_told }
     };
     let mut functions = BTreeMap::new();
     let mut sites: Vec<Site> = text

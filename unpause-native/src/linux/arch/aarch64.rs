@@ -178,6 +178,35 @@ pub(crate) unsafe fn continue_at(context: *mut c_void, address: usize) {
     unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.pc = address as u64 };
 }
 
+/// Returns the number and the first argument of a system call. `address` is the address of its instruction, which is
+/// `code`. Returns `None` for other instructions.
+///
+/// # Safety
+/// `context` must be the context of a signal handler, and the address must be code.
+pub(crate) unsafe fn system_call(
+    context: *const c_void,
+    _address: usize,
+    code: Code,
+) -> Option<(i64, usize)> {
+    // SAFETY: the caller passes the context of a handler.
+    let registers = unsafe { &(*context.cast::<libc::ucontext_t>()).uc_mcontext.regs };
+    // `svc`, with any number.
+    let is_it = code & 0xFFE0_001F == 0xD400_0001;
+    is_it.then_some((registers[8] as i64, registers[0] as usize))
+}
+
+/// Makes the thread continue after the system call at an address, with an error as its result.
+///
+/// # Safety
+/// `context` must be the context of a signal handler, and the address must be a system call.
+pub(crate) unsafe fn end_system_call(context: *mut c_void, address: usize, error: i32) {
+    // SAFETY: the caller passes the context of a handler.
+    unsafe {
+        (*context.cast::<libc::ucontext_t>()).uc_mcontext.regs[0] = (-i64::from(error)) as u64;
+        continue_at(context, address + 4);
+    }
+}
+
 /// Returns the address of the symbol that is linked with the replacements of std functions, or 0 if they are not
 /// linked.
 #[unsafe(naked)]

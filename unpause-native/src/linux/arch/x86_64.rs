@@ -190,6 +190,38 @@ pub(crate) unsafe fn continue_at(context: *mut c_void, address: usize) {
     registers[libc::REG_RIP as usize] = address as i64;
 }
 
+/// Returns the number and the first argument of a system call. `address` is the address of its instruction, which
+/// begins with `code`. Returns `None` for other instructions.
+///
+/// # Safety
+/// `context` must be the context of a signal handler, and the address must be code.
+pub(crate) unsafe fn system_call(
+    context: *const c_void,
+    address: usize,
+    code: Code,
+) -> Option<(i64, usize)> {
+    // SAFETY: the caller guarantees the address and the context. An instruction with this first byte has a second one.
+    unsafe {
+        let is_it = code == 0x0F && *((address + 1) as *const u8) == 0x05;
+        let registers = &(*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
+        let [number, argument] = [libc::REG_RAX, libc::REG_RDI].map(|nth| registers[nth as usize]);
+        is_it.then_some((number, argument as usize))
+    }
+}
+
+/// Makes the thread continue after the system call at an address, with an error as its result.
+///
+/// # Safety
+/// `context` must be the context of a signal handler, and the address must be a system call.
+pub(crate) unsafe fn end_system_call(context: *mut c_void, address: usize, error: i32) {
+    // SAFETY: the caller passes the context of a handler.
+    unsafe {
+        let registers = &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
+        registers[libc::REG_RAX as usize] = -i64::from(error);
+        continue_at(context, address + 2);
+    }
+}
+
 /// Returns the address of the symbol that is linked with the replacements of std functions, or 0 if they are not
 /// linked.
 #[unsafe(naked)]

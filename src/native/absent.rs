@@ -145,6 +145,18 @@ pub(crate) struct Rounds {
 
 /// Returns `false`: no run has locks of plain threads.
 #[allow(dead_code, reason = "runs on real threads are not repeated")]
+pub(crate) fn is_detail(_why: &str) -> bool {
+    false
+}
+
+/// Returns `None`: no run steps locks of plain threads.
+#[allow(dead_code, reason = "the real build explains no failure")]
+pub(crate) fn exact_detail(_properties: u64) -> Option<u64> {
+    None
+}
+
+/// Returns `false`: no run steps locks of plain threads.
+#[allow(dead_code, reason = "the real build explains no failure")]
 pub(crate) fn take_simplified() -> bool {
     false
 }
@@ -291,6 +303,11 @@ pub(crate) fn may_be_old() -> bool {
     false
 }
 
+/// Returns `None`: the statics of no crate are kept.
+pub(crate) fn own_crate() -> Option<&'static str> {
+    None
+}
+
 /// Returns the command that runs tests.
 pub(crate) fn test_command() -> &'static str {
     "cargo test"
@@ -301,8 +318,3 @@ pub(crate) fn test_command() -> &'static str {
 pub(crate) fn place(_file: &str, _line: u32, _column: u32) -> &'static Location<'static> {
     Location::caller()
 }
-/// Returns `None`: the statics of no crate are kept.
-pub(crate) fn own_crate() -> Option<&'static str> {
-    None
-}
-

@@ -7,6 +7,7 @@ use unpause_ordered::Set;
 
 use crate::run::ids::Place;
 use crate::run::untried::Untried;
+use crate::seam;
 
 /// The report text for a part of the program that searches do not see: uses of a lock outside of its calls, which the
 /// search steps as single operations.
@@ -82,6 +83,18 @@ pub(super) enum Detail {
     /// A call is one operation of the lock's own code, which acquires the lock or joins its queue: see
     /// [`super::queues`].
     Queues,
+}
+
+/// Returns `true` for the decision that contains the detail of a run.
+pub(crate) fn is_detail(why: &str) -> bool {
+    why == seam::PROPERTIES
+}
+
+/// Returns this decision with the detail of searches. `None` if its detail leaves out no orders of lock operations.
+pub(crate) fn exact_detail(properties: u64) -> Option<u64> {
+    let detail = Detail::of_number(seam::detail_in(properties));
+    let leaves_out = matches!(detail, Detail::Calls | Detail::Queues);
+    leaves_out.then(|| seam::with_detail(properties, Detail::of_searches()))
 }
 
 impl Detail {

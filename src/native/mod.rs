@@ -57,7 +57,9 @@ pub(crate) use self::calls::{complete, noting_calls};
 pub(crate) use self::chances::set as set_chances;
 pub(crate) use self::death::{end_alike, keep_death};
 use self::detail::Detail;
-pub(crate) use self::detail::{begin_instructions, step_instructions, take_simplified};
+pub(crate) use self::detail::{
+    begin_instructions, exact_detail, is_detail, step_instructions, take_simplified,
+};
 pub(crate) use self::helper::{Helper, HelperLine, may_have_helpers};
 pub(crate) use self::isolation::{
     change_captured, ends_child, has_own_processes, set as set_isolation, spare_captured,
@@ -374,13 +376,13 @@ pub(crate) fn interrupt(still: &(dyn Fn() -> bool + Sync)) -> Option<bool> {
     unpause_native::interrupt(still)
 }
 
-/// Returns the command that runs tests.
-pub(crate) fn test_command() -> &'static str {
 /// Returns the name of the program's own crate, if the program shows it.
 pub(crate) fn own_crate() -> Option<&'static str> {
     unpause_native::own_crate()
 }
 
+/// Returns the command that runs tests.
+pub(crate) fn test_command() -> &'static str {
     match (cfg!(unpause_linked), unpause_native::races()) {
         (true, true) => "cargo unpause test --any --races",
         (true, false) => "cargo unpause test --any",

@@ -31,4 +31,6 @@ mod shrinking;
 mod std_search;
 mod table;
 mod why;
+mod why_locks;
+mod why_table;
 mod widths;

@@ -190,6 +190,22 @@ const INSTRUCTIONS: u64 = 1;
 #[cfg_attr(not(unpause_native), allow(dead_code))]
 const STARTS: u64 = 1 << 24;
 
+/// The name of the decision about the properties of a run of plain threads.
+#[cfg_attr(not(unpause_native), allow(dead_code))]
+pub(crate) const PROPERTIES: &str = "the detail of locks, the counts of Arc, the clock";
+
+/// Returns the lock detail in this decision.
+#[cfg_attr(not(unpause_native), allow(dead_code))]
+pub(crate) fn detail_in(properties: u64) -> u64 {
+    properties % DETAILS
+}
+
+/// Returns this decision with another lock detail.
+#[cfg_attr(not(unpause_native), allow(dead_code))]
+pub(crate) fn with_detail(properties: u64, detail: u64) -> u64 {
+    properties - properties % DETAILS + detail
+}
+
 /// The properties of a run of plain threads that are not explored. The trace contains them.
 #[cfg_attr(not(unpause_native), allow(dead_code))]
 pub(crate) struct DrawnPoints {
@@ -223,7 +239,7 @@ pub(crate) fn draw_points(arc: Option<bool>, searched: u64, starts_differ: bool)
     let bound = 4 * DETAILS * starts;
     let channels = if detail == INSTRUCTIONS { 0 } else { 1 };
     let value = detail + DETAILS * (flags + 4 * start) + bound * channels;
-    let drawn = given(2 * bound, value, "the detail of locks, the counts of Arc, the clock");
+    let drawn = given(2 * bound, value, PROPERTIES);
     let (channels, drawn) = (drawn / bound == 1, drawn % bound);
     let (detail, rest) = (drawn % DETAILS, drawn / DETAILS);
     let (counts, readings_differ, start) = (rest % 2 == 1, rest / 2 % 2 == 1, rest / 4);

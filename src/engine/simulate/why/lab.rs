@@ -3,10 +3,14 @@
 //! All runs draw the same values as the explained run, so they are runs of the same program. The budget counts runs and
 //! steps but not time, so the explanation is a function of the run.
 
+mod sums_of_runs;
+
 use std::sync::{Arc, PoisonError};
 
 use unpause_ordered::Set;
 
+pub(super) use self::sums_of_runs::{Bounds, Counts, Sampled, Searched};
+use super::exact_locks::{StepsCalls, exact_schedule};
 use super::memory::{StrongMemory, without_store_choices};
 use super::nearest::Nearest;
 use super::orders::Classes;
@@ -70,63 +74,12 @@ impl End {
     }
 }
 
-/// The result of sampling.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Sampled {
-    pub(super) failed: u64,
-    /// The number of runs that failed or passed.
-    pub(super) ended: u64,
-}
-
-/// The result of a search.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Searched {
-    /// Each interleaving was executed, and no run ended with `stop`.
-    Through(Counts),
-    /// A run had the end that stops the search.
-    Stopped,
-    /// More runs than allowed would be needed.
-    Open,
-    /// The search cannot be a proof: a run had no end, or the search does not see everything that tasks share.
-    Blind,
-}
-
-/// The interleavings of a search.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Counts {
-    /// The number of all interleavings.
-    pub(super) all: u64,
-    pub(super) failed: u64,
-    /// The number of interleavings in which a task would have had to wait within a region.
-    pub(super) excused: u64,
-    /// True if each order of steps counts as a separate interleaving.
-    pub(super) by_step: bool,
-}
-
-impl Counts {
-    pub(super) fn passed(&self) -> u64 {
-        self.all - self.failed - self.excused
-    }
-}
-
-/// The result of a bounded search in which no run failed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Bounds {
-    /// The maximum number of preemptions for which all runs passed. `None` if some runs without a preemption were not
-    /// executed.
-    pub(super) through: Option<u32>,
-    /// The number of runs that passed.
-    pub(super) runs: u64,
-    /// The number of runs in which a task would have had to wait within a region.
-    pub(super) excused: u64,
-    /// True if no run has more preemptions.
-    pub(super) is_all: bool,
-}
-
 /// A search of all interleavings after a prefix. The search can be continued as long as its result is
 /// [`Searched::Open`].
 pub(super) struct Exploration {
     search: Exhaustive,
+    /// The drawn values of its runs, if their detail of locks differs from the detail of the explained run.
+    exact: Option<Arc<Schedule>>,
     /// The number of its runs, including runs that were given up, and the number of their steps.
     made: (u64, u64),
     counts: Counts,
@@ -143,9 +96,15 @@ impl Exploration {
 
 /// A lab that executes the runs of an explanation.
 pub(super) struct Lab<'a, 's> {
-    session: &'a Session<'s>,
+    pub(super) session: &'a Session<'s>,
     pub(super) run: &'a Run,
-    schedule: Arc<Schedule>,
+    pub(super) schedule: Arc<Schedule>,
+    /// The same drawn values with the detail of searches: see [`exact_locks`](super::exact_locks).
+    pub(super) exact: Option<Arc<Schedule>>,
+    /// Restores the detail of searches, if the lab has changed it.
+    pub(super) steps_calls: Option<StepsCalls>,
+    /// True if the current runs have these values.
+    pub(super) is_exact: bool,
     /// The tasks that take the steps of the explained run.
     pub(super) steps: Arc<[TaskId]>,
     limits: RunLimits,
@@ -155,7 +114,7 @@ pub(super) struct Lab<'a, 's> {
     /// The cost of starting and ending a run, in steps.
     begin: u64,
     /// True if a run has left out orders of lock operations. A search with such runs is no proof.
-    is_simplified: bool,
+    pub(super) is_simplified: bool,
     /// True if a run has hung. No further run is executed.
     has_hung: bool,
     nearest: Nearest,
@@ -171,9 +130,13 @@ impl<'a, 's> Lab<'a, 's> {
         let limits = session.limits();
         let longest = steps.saturating_mul(LONGER.0).saturating_add(LONGER.1);
         let steps_max = limits.steps_max.min(longest);
-        let (schedule, weaker) = match session.config.memory {
-            MemoryModel::Sc => (Schedule::of(run), limits.weaker),
-            MemoryModel::C11 => (Schedule::of(&without_store_choices(run)), Weaker::Nothing),
+        let weaker = match session.config.memory {
+            MemoryModel::Sc => limits.weaker,
+            MemoryModel::C11 => Weaker::Nothing,
+        };
+        let schedule = match session.config.memory {
+            MemoryModel::Sc => Schedule::of(run),
+            MemoryModel::C11 => Schedule::of(&without_store_choices(run)),
         };
         // The flag may be set by earlier runs.
         native::take_simplified();
@@ -181,6 +144,9 @@ impl<'a, 's> Lab<'a, 's> {
             session,
             run,
             schedule: Arc::new(schedule),
+            exact: exact_schedule(run, session.config.memory),
+            steps_calls: None,
+            is_exact: false,
             steps: run.steps.iter().map(|step| step.task).collect(),
             limits: RunLimits { steps_max, beyond: 0, weaker, ..limits },
             runs_max,
@@ -268,7 +234,8 @@ impl<'a, 's> Lab<'a, 's> {
             self.steps_taken += self.begin + worker.steps() + native::take_rounds().reads;
             self.is_simplified |= native::take_simplified();
             self.has_hung |= matches!(failure, Some(Failure::Hang { .. }));
-            if failure.is_none() && self.limits.what_if.is_none() && is_whole() {
+            let is_comparable = !self.is_exact && self.limits.what_if.is_none();
+            if failure.is_none() && is_comparable && is_whole() {
                 self.nearest.see(&worker, &self.steps, self.run.seed);
             }
             let goes_on = see(&worker, failure.as_ref());
@@ -346,7 +313,10 @@ impl<'a, 's> Lab<'a, 's> {
         // Calls in another order may have another verdict, and dead nodes leave effects that other nodes see. So both
         // differences distinguish runs.
         search.tell_apart(Apart::ORDERS.and(Apart::DEATHS));
-        Exploration { search, made: (0, 0), counts: Counts::default(), untried: Set::new() }
+        // A prefix consists of steps in the detail of the explained run.
+        let exact = self.exact.clone().filter(|_| self.is_simplified && kept == 0);
+        let counts = Counts { is_exact: exact.is_some(), ..Counts::default() };
+        Exploration { search, exact, made: (0, 0), counts, untried: Set::new() }
     }
 
     /// Continues a search by at most `runs` runs, until a run has the end `stop`. The program must be the same as in
@@ -356,12 +326,25 @@ impl<'a, 's> Lab<'a, 's> {
         exploration: &mut Exploration,
         runs: u64,
         stop: Option<End>,
+        classes: Option<&mut Classes>,
+    ) -> Searched {
+        match exploration.exact.clone() {
+            Some(exact) => {
+                self.exactly(exact, |lab| lab.explored(exploration, runs, stop, classes))
+            }
+            None if self.is_simplified => Searched::Blind,
+            None => self.explored(exploration, runs, stop, classes),
+        }
+    }
+
+    fn explored(
+        &mut self,
+        exploration: &mut Exploration,
+        runs: u64,
+        stop: Option<End>,
         mut classes: Option<&mut Classes>,
     ) -> Searched {
-        if self.is_simplified {
-            return Searched::Blind;
-        }
-        let Exploration { search, made, counts, untried } = exploration;
+        let Exploration { search, made, counts, untried, .. } = exploration;
         let (search, seed, last) = (&*search, self.run.seed, made.0 + runs);
         let strategy = Held::new(search.strategy(), &self.schedule, false);
         let job = WorkerJob::Search(Arc::new(search.clone()));
@@ -392,7 +375,7 @@ impl<'a, 's> Lab<'a, 's> {
             let progress = search.progress();
             if progress.runs == 0 {
                 // The search restarted, so the earlier runs do not count.
-                *counts = Counts::default();
+                *counts = Counts { is_exact: counts.is_exact, ..Counts::default() };
                 if let Some(classes) = &mut classes {
                     classes.clear();
                 }

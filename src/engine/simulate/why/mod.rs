@@ -7,6 +7,7 @@
 mod candidates;
 mod chances;
 mod decisive;
+mod exact_locks;
 mod lab;
 mod memory;
 mod near;

@@ -69,6 +69,8 @@ pub(super) fn find(lab: &mut Lab<'_, '_>) -> Option<(Remedy, Option<Interruption
         }
         true
     });
+    // In the detail of searches, a region has further operations, such as releases of locks.
+    seen.extend(lab.points_exactly(SEEN));
     let mut regions = candidates(lab.run, &own, &seen);
     regions.truncate(CANDIDATES);
     let mut classes = Classes::default();
@@ -240,10 +242,13 @@ impl Bench<'_, '_, '_> {
 
     /// Returns the proof from a complete search without failing runs. `None` if no run can keep the regions.
     fn proved(&self, counts: Counts) -> Option<Tested> {
-        let of = self.plain.filter(|plain| !plain.by_step && !counts.by_step);
+        let is_same = |plain: &Counts| plain.is_exact == counts.is_exact;
+        let of = self.plain.filter(|plain| !plain.by_step && !counts.by_step && is_same(plain));
+        // A wait within a region is an interleaving of its own, so the program with the region may have more of them.
+        let of = of.map(|plain| plain.passed()).filter(|of| counts.passed() <= *of);
         (counts.passed() > 0).then_some(Tested::All {
             interleavings: counts.passed(),
-            of: of.map(|plain| plain.passed()),
+            of,
             left_out: counts.excused,
         })
     }

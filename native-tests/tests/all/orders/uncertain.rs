@@ -14,7 +14,7 @@ use std::thread;
 use unpause_orders::Uncertain;
 
 use super::all_stores::{does_not_prove, proof, proves};
-use super::{Program, alone, screen, silent_seeds};
+use super::{Program, alone, screen};
 
 thread_local! {
     /// True after a thread has dropped the last reference to an [`Ends`].
@@ -136,10 +136,6 @@ fn each_uncertain_order_is_no_proof_without_a_lock() {
     let _alone = alone();
     let programs = |kind: &Uncertain| [false, true].map(|counts| (*kind, counts));
     for (kind, counts) in Uncertain::ALL.iter().flat_map(programs) {
-        // The runs of this program have 256 threads.
-        if (kind, counts) == (Uncertain::Stack, true) && silent_seeds(0) == 0 {
-            continue;
-        }
         let name = format!("{kind:?}, counts: {counts}");
         let wrong = move || program(kind, counts, false);
         match kind {

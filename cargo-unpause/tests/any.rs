@@ -263,7 +263,8 @@ fn models_of_loom_are_searched() {
 #[test]
 #[ignore = "builds the runtime: run by .ci/run"]
 fn tests_of_shuttle_are_run() {
-    let (exit, output, errors) = run(&in_native_tests("shuttle"), &[], &[]);
+    // The programs after the failing one run, too.
+    let (exit, output, errors) = run(&in_native_tests("shuttle"), &["--no-fail-fast"], &[]);
     let summary = "test result: FAILED. 31 passed; 1 failed; 0 ignored";
     assert!(exit == 1 && output.contains(summary), "{output}{errors}");
     let screen = "FAILED  checks::an_increment_in_two_steps_is_lost";

@@ -48,7 +48,8 @@ pub(super) struct MergedSearch<'a> {
 /// The maximum number of unfinished shares that are listed.
 const SHOWN: usize = 12;
 
-/// Returns `true` if a share is complete. Neither a bounded search nor a search with weak memory is audited.
+/// Returns `true` if a share is complete. A bounded search is not audited, and neither is a search of plain threads
+/// with weak memory.
 fn is_through(ledger: &Ledger, is_weak: bool) -> bool {
     ledger.is_through() && (ledger.sampled().is_some() || ledger.is_bounded() || is_weak)
 }
@@ -142,16 +143,18 @@ impl<'a> MergedSearch<'a> {
         {
             return None;
         }
-        match self.chooses_stores() {
-            true if self.of > 1 => Some(
-                "with memory = \"c11\", shares together are not a proof. Only the search in one share can be a proof \
-                 (without SIM_SHARD)",
-            ),
-            false if ledgers.any(|ledger| ledger.sampled().is_none()) => {
-                Some("no sampled runs have checked a share: run it again")
-            }
-            _ => None,
+        let chooses_stores = self.chooses_stores();
+        // The search of plain threads in one share needs no sampled runs.
+        if chooses_stores && self.of == 1 || ledgers.all(|ledger| ledger.sampled().is_some()) {
+            return None;
         }
+        Some(match chooses_stores {
+            true => {
+                "no sampled runs have checked a share: run it again. With memory = \"c11\", a search of plain threads \
+                 has no sampled runs, and can be a proof only in one share (without SIM_SHARD)"
+            }
+            false => "no sampled runs have checked a share: run it again",
+        })
     }
 
     /// Returns `true` if operations of the search chose stores, because their orders are weaker than `SeqCst`.
@@ -352,7 +355,8 @@ impl<'a> MergedSearch<'a> {
     fn write_remarks(&self, out: &mut String) {
         let searched = self.searched();
         let assumption = searched.assumption().filter(|_| !self.is_contradicted);
-        let [repeated, by_step, _, orders] = searched.remarks();
+        let is_sampled = self.shares.values().all(|ledger| ledger.sampled().is_some());
+        let [repeated, by_step, _, orders] = searched.remarks(is_sampled);
         if let Some(assumption) = assumption {
             let _ = writeln!(out, "  assumes  that {assumption}");
         }

@@ -190,10 +190,10 @@ impl WholeSearch<'_, '_> {
             let ended;
             (ended, next) = self.explore(search, tree, within);
             let is_through = ended == SearchEnd::Complete && self.explored.found.is_none();
-            // The stores that an operation can choose may have other numbers in an equivalent run, so the classes of
-            // sampled runs are not comparable.
-            let is_weak = self.session.config.memory == MemoryModel::C11 && tree.apart().stores;
-            if !search.has_classes() || !is_through || is_weak {
+            let is_left_out = audit::has_outcomes(self.session, tree.apart())
+                && (self.session.config.is_native()
+                    || self.explored.untried.contains(&Untried::Orders));
+            if !search.has_classes() || !is_through || is_left_out {
                 return Audited { ended, next, sampled: None, clash };
             }
             tree.sort_classes();

@@ -69,7 +69,7 @@ pub use passing::{PassingOperation, PassingRun, PassingStep};
 pub use pattern::Pattern;
 pub use progress::{Excess, FittingBound, ProgressPoint, RunsEstimate};
 #[doc(hidden)]
-pub use proven::{ORDERS_EXPLORED, ORDERS_UNTRIED};
+pub use proven::{ORDERS_UNTRIED, orders_explored};
 pub use quoted::QuotedLine;
 pub use remedy::{Change, Order, Remedy, Tested};
 pub use source::rust;

@@ -10,10 +10,15 @@ use super::{Audit, Bound, OrdersTaken, Searched};
 pub const ORDERS_UNTRIED: &str = "older stores are tried within limits only: a thread reads the same one at most three \
     times, and a word keeps 16. Timers, and objects other than mutexes and cells, hide further stores";
 
-/// The statement that a search has explored all effects of memory orders.
+/// Returns the statement that a search has explored all effects of memory orders. `is_sampled` is true if sampled runs
+/// check the search.
 #[doc(hidden)]
-pub const ORDERS_EXPLORED: &str = "(memory orders act as in C11: each store that an operation may choose was a \
-    run of its own. No sampled runs check this search)";
+pub fn orders_explored(is_sampled: bool) -> String {
+    let unsampled = if is_sampled { "" } else { ". No sampled runs check this search" };
+    format!(
+        "(memory orders act as in C11: each store that an operation may choose was a run of its own{unsampled})"
+    )
+}
 
 impl Searched {
     /// Returns `true` if the search proves that no run fails, provided that it found no failure.
@@ -80,9 +85,10 @@ impl Searched {
     }
 
     /// Returns the remarks on the search that apply even if it is a proof, without abandoned runs. In this order:
-    /// repeated runs, the reason for `by_step`, the assumption, and the memory orders.
+    /// repeated runs, the reason for `by_step`, the assumption, and the memory orders. `is_sampled` is true if sampled
+    /// runs have checked the search.
     #[doc(hidden)]
-    pub fn remarks(&self) -> [Option<String>; 4] {
+    pub fn remarks(&self, is_sampled: bool) -> [Option<String>; 4] {
         let of_fallback = self.fallback.as_ref().map_or(0, |fallback| fallback.searched.repeated);
         let repeated = self.repeated.saturating_add(of_fallback);
         let repeated = (repeated > 0).then(|| {
@@ -91,7 +97,7 @@ impl Searched {
         let by_step = || format!("(each order of steps was a run of its own: {})", because(self));
         let assumption = self.assumption().map(|text| format!("(assumes that {text})"));
         let explored = self.complete && self.orders == OrdersTaken::AsInC11;
-        let explored = explored.then(|| ORDERS_EXPLORED.to_owned());
+        let explored = explored.then(|| orders_explored(is_sampled));
         [repeated, self.by_step.then(by_step), assumption, explored]
     }
 

@@ -194,7 +194,7 @@ impl LimitsText<'_> {
             let given_up = plural(searched.blocked, "run");
             self.say("", &format!("({given_up} abandoned as redundant)"));
         }
-        for remark in searched.remarks().into_iter().flatten() {
+        for remark in searched.remarks(searched.audit.is_some()).into_iter().flatten() {
             self.say("", &remark);
         }
     }

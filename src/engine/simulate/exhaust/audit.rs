@@ -7,6 +7,12 @@
 //! something outside this library, such as a std lock. The audit names the two steps that show it ([`clash`],
 //! [`missed`]).
 //!
+//! With the memory `c11`, a choice of a store has another number in another order of steps, and the search has one
+//! order of some steps with weaker memory orders. So the classes of such runs are not comparable. Their *outcomes* take
+//! the place of classes: the operations of each task, with their values ([`outcome`]). These runs are
+//! not repeated. A run in which a task reads one object several times at one place is not looked up, because the task
+//! may have waited.
+//!
 //! The audit is a safety net, not a proof: the probability of missing an error of the search falls with the number of
 //! runs. Each error that the search once had is found by 100 runs with a probability of at least 99 %. A search with
 //! very many classes keeps only the classes below a bound, so only runs of these classes can be looked up. The audit
@@ -19,7 +25,7 @@ mod copied;
 mod missed;
 
 use self::again::Again;
-pub(in crate::engine::simulate) use self::again::operation;
+pub(in crate::engine::simulate) use self::again::{operation, outcome};
 use self::clash::Expected;
 use super::ends_by_a_step;
 use crate::engine::seeds::Found;
@@ -29,6 +35,7 @@ use crate::engine::simulate::session::Session;
 use crate::report::{Audit, Clash, Origin};
 use crate::rt::Worker;
 use crate::run::ids::Seed;
+use crate::run::memory_model::MemoryModel;
 use crate::run::trace::format;
 use crate::run::{DrawRecord, Failure, Run};
 use crate::strategy::Chosen;
@@ -89,7 +96,8 @@ fn audit_here(
 ) -> Sampled {
     let mut sampled = Sampled::default();
     sampled.audit.captured = session.has_captured();
-    let mut auditor = Auditor { session, search, shown, goes_on, sampled };
+    let by_outcome = search.is_some_and(|search| has_outcomes(session, search.apart()));
+    let mut auditor = Auditor { session, search, shown, by_outcome, goes_on, sampled };
     for name in STRATEGIES {
         auditor.sample(name, runs / STRATEGIES.len() as u64);
         if auditor.is_done() {
@@ -99,12 +107,19 @@ fn audit_here(
     auditor.sampled
 }
 
+/// Returns `true` if the classes of a search with these criteria are the outcomes of its runs.
+pub(in crate::engine::simulate) fn has_outcomes(session: &Session<'_>, apart: Apart) -> bool {
+    session.config.memory == MemoryModel::C11 && apart.stores
+}
+
 /// An audit in progress.
 struct Auditor<'a, 's> {
     session: &'a Session<'s>,
     search: Option<&'a SearchTree>,
     /// True if the search continued after failures.
     shown: bool,
+    /// True if the classes of the search are the outcomes of its runs.
+    by_outcome: bool,
     goes_on: GoesOn<'a>,
     sampled: Sampled,
 }
@@ -146,7 +161,13 @@ impl Auditor<'_, '_> {
             watched.watched.begin(number);
             let failure = session.once_more(&mut worker, seed, &session.limits());
             self.sampled.audit.runs += 1;
-            let seen = self.look(&witness, (number, runs), failure.as_ref());
+            let seen = match self.by_outcome {
+                true => {
+                    witness.look(ends_by_a_step(failure.as_ref()), |_| ());
+                    self.look_at_outcome(&worker.outline(seed, name), failure.as_ref())
+                }
+                false => self.look(&witness, (number, runs), failure.as_ref()),
+            };
             kept += u64::from(seen.is_kept);
             if let Some(failure) = failure {
                 if self.is_news(&failure, &seen) {
@@ -167,6 +188,20 @@ impl Auditor<'_, '_> {
             if self.is_done() || !(self.goes_on)() {
                 return;
             }
+        }
+    }
+
+    /// Returns the outcome of the last run instead of its class.
+    fn look_at_outcome(&mut self, run: &Run, failure: Option<&Failure>) -> SampledClass {
+        let outcome = outcome(run);
+        let is_long = matches!(failure, Some(Failure::StepLimit { .. }));
+        self.sampled.classes.extend(outcome.filter(|_| !is_long));
+        let of_search = self.search.zip(outcome);
+        SampledClass {
+            class: outcome.unwrap_or_default(),
+            known: of_search.and_then(|(search, outcome)| search.has_class(outcome)),
+            is_kept: of_search.is_none_or(|(search, outcome)| search.keeps_class(outcome)),
+            others: Vec::new(),
         }
     }
 
@@ -217,6 +252,9 @@ impl Auditor<'_, '_> {
                 return;
             }
             audit.missed = Some(format::inline(&self.session.trace(run)));
+            if self.by_outcome {
+                return;
+            }
             let tasks = run.steps.iter().map(|step| step.task).collect();
             audit.clash = missed::reversal(&mut again, search, tasks);
         }

@@ -1,7 +1,9 @@
 //! Executes the slices of a divided search on one thread.
 
 use std::sync::Arc;
+use unpause_ordered::Set;
 
+use super::audit;
 use super::whole::WholeRuns;
 use super::{RunVisitor, ends_by_a_step};
 use crate::engine::results::{SeenBySlice, SliceKey, SliceLine, Tally};
@@ -97,6 +99,9 @@ pub(super) struct SliceMaker<'a, 's> {
     /// True if earlier runs have shown that operations can choose among stores. A search with classes counts each store
     /// then: see [`Apart::stores`].
     has_stores: bool,
+    /// The outcomes of the runs of the slice, and the end of the outcomes that it returns. `None` if it returns
+    /// classes.
+    outcomes: Option<(Set<u64>, u64)>,
 }
 
 impl<'a, 's> SliceMaker<'a, 's> {
@@ -112,7 +117,7 @@ impl<'a, 's> SliceMaker<'a, 's> {
         session.rehearse(&mut worker, &watched.watched);
         watched.watched.begin_job(WorkerJob::Search(search.clone()));
         let limits = session.limits();
-        SliceMaker { session, search, worker, watched, limits, has_stores: false }
+        SliceMaker { session, search, worker, watched, limits, has_stores: false, outcomes: None }
     }
 
     /// Calls `wait`, which waits for slices of other threads.
@@ -143,6 +148,7 @@ impl<'a, 's> SliceMaker<'a, 's> {
             self.watched.watched.begin(from + made);
             let failure = self.session.once(&mut self.worker, Seed(from + made), &self.limits);
             self.worker.add_untried(&mut explored.untried);
+            self.add_outcome();
             let mut runs =
                 SliceRuns { maker: self, visit, explored: &mut explored, from, nth: made };
             let next = runs.judge(failure);
@@ -168,7 +174,10 @@ impl<'a, 's> SliceMaker<'a, 's> {
         if self.session.take_strengthened() {
             explored.untried.insert(Untried::Orders);
         }
-        let slice = self.search.leave();
+        let mut slice = self.search.leave();
+        if let Some((outcomes, _)) = self.outcomes.take() {
+            slice.classes = outcomes.iter().copied().collect();
+        }
         if slice.learnt.is_some() {
             // If the search learned a new criterion in this slice, the runs of the slice do not count.
             explored.tally.take();
@@ -193,7 +202,24 @@ impl<'a, 's> SliceMaker<'a, 's> {
             self.session.show(part.known.apart);
         }
         self.has_stores = part.known.apart.stores;
+        // The outcomes of plain threads may contain addresses.
+        let is_audited = self.search.has_classes() && !self.session.config.is_native();
+        let has_outcomes = is_audited && audit::has_outcomes(self.session, part.known.apart);
+        let end = part.known.class_end.unwrap_or(u64::MAX);
+        self.outcomes = has_outcomes.then(|| (Set::new(), end));
         self.search.adopt(part.unshared());
+    }
+
+    /// Adds the outcome of the last run, if outcomes take the place of classes and the run counts.
+    fn add_outcome(&mut self) {
+        let Some((outcomes, end)) = &mut self.outcomes else { return };
+        if self.search.is_blocked() {
+            return;
+        }
+        let run = self.worker.outline(Seed(0), self.session.config.strategy.name());
+        if let Some(outcome) = audit::outcome(&run).filter(|outcome| outcome < end) {
+            outcomes.insert(outcome);
+        }
     }
 
     /// Executes probes for data that the part does not contain.

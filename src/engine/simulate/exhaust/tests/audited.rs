@@ -1,11 +1,15 @@
 //! Sets the number of runs that the audit samples. The audit checks a search that does not keep all classes.
 
+use std::collections::BTreeSet;
 use std::panic::Location;
 use std::sync::Arc;
 
 use super::super::RunVisitor;
 use super::super::audit::{RUNS, audit};
 use super::super::slice::{SliceMaker, SliceOrder};
+use super::super::top;
+use super::bounded::Bounds;
+use super::weak_bounds;
 use crate::engine::assignment::Assignment;
 use crate::engine::config::Settings;
 use crate::engine::results::Results;
@@ -14,22 +18,41 @@ use crate::engine::runner::outcome::FunctionBody;
 use crate::engine::simulate::session::Session;
 use crate::run::rng::Rng;
 use crate::strategy::Search;
-use crate::strategy::divided::{Rest, SearchTree, Slice};
+use crate::strategy::divided::{Division, Rest, SearchTree, Slice};
 use crate::strategy::exhaustive::Exhaustive;
-use crate::sync::Ordering::SeqCst;
+use crate::sync::Ordering::{Relaxed, SeqCst};
 
-/// Explores the remaining runs of a search.
-fn explore(session: &Session<'_>, tree: &mut SearchTree) {
+/// Explores the remaining runs of a search, or of a share of it. Returns the classes of its slices. The class `lost` is
+/// not kept.
+fn explore(
+    session: &Session<'_>,
+    tree: &mut SearchTree,
+    lost: Option<u64>,
+    share: Option<Division>,
+) -> BTreeSet<u64> {
+    let mut classes = BTreeSet::new();
+    let search: Arc<dyn Search> = Arc::new(Exhaustive::default());
     let mut maker = SliceMaker::new(session, Arc::new(Exhaustive::default()));
     while !tree.is_through() {
+        if let Some(share) = share.filter(|_| tree.needs_top()) {
+            top::make(session, &search, tree, share);
+        }
         let mut slices = Vec::new();
         for (at, budget) in tree.budgets(u64::MAX).into_iter().enumerate() {
             let order = SliceOrder { part: tree.part(at), budget, from: 1, failed: None };
-            slices.push(maker.make(order, &mut RunVisitor::UntilFailure, &|| true).slice);
+            let mut slice = maker.make(order, &mut RunVisitor::UntilFailure, &|| true).slice;
+            slice.classes.retain(|class| Some(*class) != lost);
+            classes.extend(&slice.classes);
+            slices.push(slice);
         }
+        let restarts = tree.restarts();
         tree.merge(slices);
+        if tree.restarts() != restarts {
+            classes.clear();
+        }
     }
     tree.sort_classes();
+    classes
 }
 
 /// Adds a round with this number of classes of another program, which are kept like its own classes.
@@ -65,7 +88,7 @@ fn an_audit_samples_until_enough_runs_can_be_looked_up() {
         let mut tree = Exhaustive::default().tree().recorded();
         add_others(&mut tree, others);
         assert_eq!(tree.class_bound(), u64::MAX >> halvings);
-        explore(&session, &mut tree);
+        explore(&session, &mut tree, None, None);
         assert_eq!(tree.runs(), 24);
         let sampled = audit(&session, Some(&tree), RUNS, false);
         assert!(sampled.audit.agrees(), "{:?}", sampled.audit);
@@ -74,4 +97,78 @@ fn an_audit_samples_until_enough_runs_can_be_looked_up() {
         let expected = if halvings == 0 { RUNS..=RUNS } else { RUNS + 1..=20_000 };
         assert!(expected.contains(&runs), "{runs} runs, {halvings} halvings");
     }
+}
+
+/// Two tasks store and load with weak orders. The audit agrees with the search, and finds each outcome that is removed
+/// from it.
+#[test]
+fn an_audit_finds_each_missing_outcome_of_weak_memory() {
+    crate::engine::simulate::hook::install();
+    let body = FunctionBody::new(async || {
+        let words = Arc::new([crate::Atomic::new(0), crate::Atomic::new(0)]);
+        let tasks = [0, 1].map(|own| {
+            let words = words.clone();
+            crate::spawn(async move {
+                words[own].store(1, Relaxed).await;
+                words[1 - own].load(Relaxed).await + words[1 - own].load(SeqCst).await
+            })
+        });
+        for task in tasks {
+            task.await.unwrap();
+        }
+    });
+    let [strategy, memory] = ["exhaustive", "c11"].map(|text| Some(text.to_owned()));
+    let config =
+        Settings { strategy, memory, ..Settings::default() }.resolve().expect("valid settings");
+    let (site, results) = (Site::of_program(Location::caller()), Results::nowhere());
+    let assignment = Assignment::new(&config, &site, &results);
+    let session = Session::new(&assignment, &body);
+    let audited = |lost: Option<u64>| {
+        let mut tree = Exhaustive::default().tree();
+        let outcomes = explore(&session, &mut tree, lost, None);
+        assert!(tree.apart().stores);
+        (audit(&session, Some(&tree), RUNS, false).audit, outcomes)
+    };
+    let (audit, outcomes) = audited(None);
+    assert!(audit.agrees() && audit.runs == RUNS, "{audit:?}");
+    // Each task reads one of these values: 0 and 0, 0 and 1, 1 and 1.
+    assert_eq!(outcomes.len(), 9);
+    for lost in outcomes {
+        let (audit, _) = audited(Some(lost));
+        assert!(audit.missed.is_some(), "{audit:?}");
+    }
+}
+
+/// Three shares of a search with weak memory, which do not see each other, have together the outcomes of the whole
+/// search.
+#[test]
+fn shares_of_weak_memory_have_all_outcomes_together() {
+    crate::engine::simulate::hook::install();
+    let [strategy, memory] = ["exhaustive", "c11"].map(|text| Some(text.to_owned()));
+    let config =
+        Settings { strategy, memory, ..Settings::default() }.resolve().expect("valid settings");
+    let (site, results) = (Site::of_program(Location::caller()), Results::nowhere());
+    let assignment = Assignment::new(&config, &site, &results);
+    let (mut compared, mut outcomes) = (0, 0);
+    for seed in 0..if crate::long() { 2_000 } else { 60 } {
+        let program = weak_bounds::generate(&mut Rng::new(seed));
+        let body = FunctionBody::new(async || program.body().await);
+        let session = Session::new(&assignment, &body);
+        let searched = |share: Option<Division>| {
+            let mut tree = Exhaustive::default().tree();
+            let outcomes = explore(&session, &mut tree, None, share);
+            (outcomes, tree.apart(), tree.runs())
+        };
+        let (whole, apart, runs) = searched(None);
+        let shares = [1, 2, 3].map(|number| searched(Some(Division { number, of: 3, jobs: 2 })));
+        // Outcomes are classes only if operations choose stores. A share may not know this.
+        if !apart.stores || runs > 2_000 || shares.iter().any(|(_, own, _)| *own != apart) {
+            continue;
+        }
+        let union: BTreeSet<u64> = shares.into_iter().flat_map(|(own, ..)| own).collect();
+        assert_eq!(union, whole, "{program:?}");
+        (compared, outcomes) = (compared + 1, outcomes + whole.len());
+    }
+    println!("{compared} programs with {outcomes} outcomes");
+    assert!(compared > 20, "{compared}");
 }

@@ -49,6 +49,10 @@ pub(crate) fn begin_instructions(_untried: &mut Set<Untried>) -> Option<String> 
 
 /// Has no effect: this build has no plain threads.
 #[allow(dead_code, reason = "called by searches, which the real build does not have")]
+pub(crate) fn forget_hidden_races(_untried: &mut Set<Untried>) {}
+
+/// Has no effect: this build has no plain threads.
+#[allow(dead_code, reason = "called by searches, which the real build does not have")]
 pub(crate) fn step_instructions(_wanted: bool) {}
 
 /// Returns `false`: this build has no plain threads.

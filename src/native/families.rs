@@ -1,6 +1,6 @@
 //! The kinds of locks whose calls are single operations, and the meaning of their words in memory.
 
-use unpause_native::{Access, Operation};
+use unpause_native::{Access, Manner, Operation};
 
 use crate::rt::Vacancy;
 
@@ -71,6 +71,15 @@ impl Family {
     /// Returns `true` if a reader waits behind a waiting writer.
     pub(super) fn lets_writers_queue(self) -> bool {
         matches!(self, Family::StdRwLock | Family::RawRwLock)
+    }
+
+    /// Returns the treatment of a shared hold in a search. Only std uses the words of its locks, but further code of
+    /// parking_lot uses the words of parking_lot.
+    pub(super) fn manner_of_shared(self) -> Manner {
+        match self {
+            Family::RawRwLock => Manner::OfSharedLock,
+            _ => Manner::OfSharedPrimitive,
+        }
     }
 
     /// Returns the hold that an access ends, if the access has the form of the release operation of this lock. No other

@@ -258,9 +258,12 @@ pub(super) async fn step(
         Act::Tried => call.complete(&UNLOCK, Manner::InTurn),
         Act::Look => call.look().await,
         Act::Share => call.share().await,
-        Act::Shared => call.complete(&END_READ, Manner::OfSharedLock),
-        Act::Unlock => call.unlock(&UNLOCK).await,
-        Act::UnlockShared => call.unlock(&END_READ).await,
+        Act::Shared => call.complete(&END_READ, family.manner_of_shared()),
+        Act::Unlock if family.lets_writers_queue() || family == Family::CRwLock => {
+            call.unlock(&UNLOCK, Manner::EndsExclusive).await
+        }
+        Act::Unlock => call.unlock(&UNLOCK, Manner::OfLock).await,
+        Act::UnlockShared => call.unlock(&END_READ, family.manner_of_shared()).await,
         Act::Count | Act::CountOne | Act::Wait => unreachable!("no access of a lock"),
     }
 }
@@ -339,7 +342,7 @@ impl LockCall {
         with(|threads| threads.begin_await(access.address));
         lock.enter(&READ, site.place).await;
         with(|threads| threads.end_await(access.address));
-        orders::treat(Manner::OfSharedLock);
+        orders::treat(family.manner_of_shared());
         let (seen, _) = perform(thread);
         if !family.lets_reader_in(seen) {
             stray(lock, &END_READ, family, site);
@@ -347,12 +350,12 @@ impl LockCall {
         seen
     }
 
-    async fn unlock(&self, leave: &'static Op) -> u64 {
+    async fn unlock(&self, leave: &'static Op, manner: Manner) -> u64 {
         let LockCall { thread, access, site, family, ref lock, continues } = *self;
         let mut old = 0;
         let leaves_if_equal = with(|threads| threads.follows(family));
         let mut effect = || {
-            orders::treat(Manner::OfLock);
+            orders::treat(manner);
             old = do_quietly(thread, access, site).0;
             !leaves_if_equal || old == access.operand
         };

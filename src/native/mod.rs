@@ -65,7 +65,9 @@ pub(crate) use self::isolation::{
     change_captured, ends_child, has_own_processes, set as set_isolation, spare_captured,
 };
 pub(crate) use self::locks::try_locks_first;
-pub(crate) use self::orders::{may_be_old, set as set_memory, take_strengthened};
+pub(crate) use self::orders::{
+    forget_hidden_races, may_be_old, set as set_memory, take_strengthened,
+};
 pub(crate) use self::polled::{alone, begin as begin_polled, is_alone};
 use self::references::Counted;
 pub(crate) use self::references::{note_references, take_shown_references};
@@ -79,7 +81,6 @@ use crate::run::Failure;
 use crate::run::ids::TaskId;
 use crate::run::note::Note;
 use crate::run::points::Points;
-use crate::run::untried::Untried;
 use crate::seam::stepped::{note, set_writer};
 use crate::seam::{YieldPoint, draw_points as draw, fail, here, on_carrier};
 
@@ -212,7 +213,7 @@ fn begin(body: Box<dyn FnOnce() + Send>, leaks: bool) -> Option<Begun> {
     if execution.is_child() {
         isolation::quiet();
     }
-    orders::begin(&execution);
+    orders::begin(&execution, !clock.readings_differ);
     execution.set_uptime(clock.start);
     if clock.readings_differ {
         execution.tell_readings_apart();
@@ -227,16 +228,8 @@ fn begin(body: Box<dyn FnOnce() + Send>, leaks: bool) -> Option<Begun> {
     if !unpause_native::std_is_replaced() {
         WORLD.with(|world| world.note_unseen(NOT_REPLACED));
     }
-    if unpause_native::races() {
-        WORLD.with(|world| world.note_untried(Untried::Beyond(HIDDEN_RACES)));
-    }
     Some(begun)
 }
-
-/// Races that a search does not find. Equivalent orders of some operations, such as two reads of one lock, order the
-/// accesses in different ways.
-const HIDDEN_RACES: &str = "data races that reads of locks, counts of Arc, and swaps of equal values hide in some of \
-    their orders";
 
 /// The name of the function below. The `Arc` reference counts in it are not points.
 const NAMES_THREAD: &str = "named";

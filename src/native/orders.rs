@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering as MemoryOrder;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use unpause_native::{Access, Execution, Frame, Manner, Operation, OrderS, Rule};
+use unpause_ordered::Set;
 
 use super::ops;
 use super::sites::Site;
@@ -44,6 +45,9 @@ thread_local! {
     /// True after the first operation of the program with an order weaker than `SeqCst`. Before, operations see the
     /// newest stores, as in a run of tasks. This loses no outcome, because some run executes them in the order S.
     static IS_WEAKER: Cell<bool> = const { Cell::new(false) };
+
+    /// True in a run of a search that searches for data races, or whose operations may see older stores.
+    static IS_OF_SEARCH: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Sets the memory model of future runs.
@@ -56,10 +60,17 @@ pub(crate) fn may_be_old() -> bool {
     WANTED.load(Ordering::Relaxed)
 }
 
-/// Begins a run.
-pub(super) fn begin(execution: &Execution) {
+/// Begins a run, which belongs to a search if `is_search`.
+pub(super) fn begin(execution: &Execution, is_search: bool) {
     RUN.set(None);
     IS_WEAKER.set(false);
+    let finds_races = is_search && unpause_native::races();
+    IS_OF_SEARCH.set(finds_races);
+    if finds_races {
+        // The clock of each store can order two accesses.
+        WORLD.with(World::detects_races_of_threads);
+        execution.begin_search();
+    }
     let raised = WORLD.with(World::raised);
     // Without the exact order S, a strengthening to `SeqCst` seems to prevent failures that it allows.
     let s = if raised.is_some() { OrderS::Exact } else { OrderS::ExactWithMoves };
@@ -69,25 +80,60 @@ pub(super) fn begin(execution: &Execution) {
     }
     let choices = StoreChoices::new(seed());
     execution.weaken(s, choices.is_of_search());
+    IS_OF_SEARCH.set(choices.is_of_search());
     RUN.set(Some(choices));
 }
 
-/// Ends a run that was not cut. In a search, records if the search is no proof because of memory orders.
+/// Ends a run that was not cut. In a search, records if the search is no proof because of memory orders, or because
+/// equivalent orders may have data races.
 pub(super) fn end() {
-    if is_of_search() && with(|threads| threads.execution().has_missed()) {
+    if !is_of_search() {
+        return;
+    }
+    let (has_missed, has_hidden) = with(|threads| {
+        let execution = threads.execution();
+        (RUN.get().is_some() && execution.has_missed(), execution.has_hidden_race())
+    });
+    if has_missed {
         WORLD.with(|world| world.note_untried(Untried::Orders));
+    }
+    if has_hidden {
+        WORLD.with(|world| world.note_untried(Untried::Beyond(HIDDEN_RACES)));
     }
 }
 
-/// Returns `true` in a run of a search whose operations may see older stores.
+/// Races that a search may not find. Equivalent orders of some operations, such as two reads of one lock, order the
+/// accesses in different ways.
+const HIDDEN_RACES: &str =
+    "data races that only the order of two reads of a lock, or of two clones or drops, prevents";
+
+/// Removes the note of hidden races, because the search restarts.
+pub(crate) fn forget_hidden_races(untried: &mut Set<Untried>) {
+    untried.remove(&Untried::Beyond(HIDDEN_RACES));
+}
+
+/// Returns `true` in a run of a search that searches for data races, or whose operations may see older stores.
 fn is_of_search() -> bool {
-    RUN.get().is_some_and(|choices| choices.is_of_search())
+    IS_OF_SEARCH.get()
 }
 
 /// Sets how a search treats the next operation of the current thread.
 pub(super) fn treat(manner: Manner) {
     if is_of_search() {
         with(|threads| threads.execution().set_manner(manner));
+    }
+}
+
+/// Returns `true` in a run of a search for data races whose operations see the newest stores.
+pub(super) fn finds_races() -> bool {
+    is_of_search() && RUN.get().is_none()
+}
+
+/// Sets how a search for data races treats the next operation, which changes a count of references, if these changes
+/// are effects of steps. If the operation commutes with other changes, the search does not try its other orders.
+pub(super) fn treat_count(commutes: bool) {
+    if finds_races() {
+        treat(if commutes { Manner::OfSharedLock } else { Manner::InTurn });
     }
 }
 
@@ -101,7 +147,24 @@ pub(super) fn fails_on_newest_only(thread: usize) {
 
 /// Returns the treatment of an operation that is a step and sees the newest store.
 pub(super) fn in_turn(site: Site) -> Manner {
-    if site.ends_wait { Manner::OfWait } else { Manner::InTurn }
+    match () {
+        () if site.ends_wait => Manner::OfWait,
+        // Other code of parking_lot than the functions of its locks uses the words, too.
+        () if site.primitive.is_some() && is_trusted(site) => Manner::OfPrimitive,
+        () => Manner::InTurn,
+    }
+}
+
+/// Makes the operation that a thread has requested choose another store than the last operation of the thread, if the
+/// newest store is another one. The thread is in a loop that reads a single value: while it reads the same store, it
+/// repeats its round.
+pub(super) fn await_change(thread: usize) {
+    with(|threads| threads.execution().await_change(thread));
+}
+
+/// Returns `true` if operations of the program choose stores, in a run of a search.
+pub(super) fn are_searched() -> bool {
+    IS_WEAKER.get() && RUN.get().is_some_and(|choices| choices.is_of_search())
 }
 
 /// Chooses a store for the operation that a thread has requested. Returns 0 for the newest store.
@@ -109,6 +172,7 @@ pub(super) fn in_turn(site: Site) -> Manner {
 pub(super) fn choose(thread: usize, access: &Access, site: Site) -> u32 {
     match RUN.get() {
         None => {
+            treat(in_turn(site));
             if is_weaker(access) && !is_trusted(site) {
                 STRENGTHENED.store(true, Ordering::Relaxed);
             }

@@ -9,6 +9,9 @@
 //! Additional references commute with all other changes of a count. Two drops do not commute, because the last one ends
 //! the value, and drops the weak reference that all references share. Drops of other weak references commute.
 //!
+//! In a search for data races, the drop of the last reference also shows the counts: each thread that may drop it may then
+//! access the value.
+//!
 //! While all other threads are joined, an operation shows nothing: the sums of all changes are the same in every order.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,6 +20,7 @@ use unpause_native::{Access, Frame, Operation};
 
 use super::drive::{do_quietly, values};
 use super::ops;
+use super::orders;
 use super::sites::{Site, is_of_user};
 use super::threads::with;
 use crate::run::event::Values;
@@ -104,8 +108,21 @@ pub(super) fn count(thread: usize, mut access: Access, site: Site) -> u64 {
     let is_private = site.count_change == CountChange::Private;
     if counted != Counted::Noted || is_private || access.operation == Operation::Load {
         // The memory may be known, because an operation that shows nothing was a point.
-        return with(|threads| threads.perform(thread, &mut access, site).0);
+        let (old, new) = with(|threads| threads.perform(thread, &mut access, site));
+        let is_last = (access.operation, new) == (Operation::Sub, 0);
+        let is_of_std = is_private || site.count_change == CountChange::OfScope;
+        if is_last && !is_of_std && orders::finds_races() {
+            // In another order, another thread drops the last reference. Its accesses may be in a race.
+            show(thread);
+        }
+        return old;
     }
+    let commutes = match access.operation {
+        Operation::Add => true,
+        Operation::Sub => site.count_change == CountChange::Weak,
+        _ => false,
+    };
+    orders::treat_count(commutes);
     let (old, new, word) = with(|threads| {
         let (old, new) = threads.perform(thread, &mut access, site);
         (old, new, threads.word_at(access.address, ops::kind(&access), site))
@@ -145,6 +162,8 @@ pub(super) enum CountChange {
     Private,
     /// A weak reference is dropped.
     Weak,
+    /// A change of the count of a scope of threads. The value has no destructor with accesses of the program.
+    OfScope,
     /// Another change. A drop is a drop of a reference that owns the value.
     Owning,
 }
@@ -154,19 +173,20 @@ impl CountChange {
     pub(super) fn of(frames: &[Frame]) -> CountChange {
         let first = frames.iter().position(is_of_arc).unwrap_or(frames.len());
         let (first, outer) = (frames.get(first), frames.get(first + 1));
-        let is_private = |frame: &Frame| {
+        let is_of = |frame: &Frame, names: &[&str]| {
             let of_arc = first_type(frame);
             let value = of_arc.strip_prefix("alloc::sync::Arc<").unwrap_or(of_arc);
-            PRIVATE.iter().any(|name| value.starts_with(name))
+            names.iter().any(|name| value.starts_with(name))
         };
         let drops_weak = |frame: &Frame| {
             let is_glue = frame.file.contains("/core/src/ptr/");
             is_glue && first_type(frame).starts_with("alloc::sync::Weak<") || is_end(frame)
         };
         match () {
-            () if first.is_some_and(is_private) => CountChange::Private,
+            () if first.is_some_and(|frame| is_of(frame, PRIVATE)) => CountChange::Private,
             // The end of a value drops the weak reference that all owning references share.
             () if outer.is_some_and(drops_weak) => CountChange::Weak,
+            () if first.is_some_and(|frame| is_of(frame, &[SCOPE])) => CountChange::OfScope,
             () => CountChange::Owning,
         }
     }
@@ -174,6 +194,9 @@ impl CountChange {
 
 /// The values of `Arc`s that std does not give to programs.
 const PRIVATE: &[&str] = &["std::sync::mpmc::context::Inner", "std::thread::thread::Inner"];
+
+/// The value of the `Arc` of a scope of threads.
+const SCOPE: &str = "std::thread::scoped::ScopeData";
 
 /// Returns the part of a function's name that begins with the first type in it.
 fn first_type(frame: &Frame) -> &str {
@@ -242,6 +265,13 @@ pub(super) mod checks {
             (
                 &[("clone<std::thread::thread::Inner, std::alloc::System>", ARC), OWN],
                 CountChange::Private,
+            ),
+            (
+                &[
+                    ("<alloc::sync::Arc<std::thread::scoped::ScopeData> as x::Drop>::drop", ARC),
+                    OWN,
+                ],
+                CountChange::OfScope,
             ),
             (
                 &[

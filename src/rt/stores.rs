@@ -167,6 +167,12 @@ impl World {
         self.state().memory.of_threads().chooses = true;
     }
 
+    /// Records that the run detects data races of plain threads.
+    #[cfg_attr(not(unpause_native), allow(dead_code))]
+    pub(crate) fn detects_races_of_threads(&self) {
+        self.state().memory.of_threads().detects_races = true;
+    }
+
     /// Returns the clocks of all requests. `None` if the run has used no order weaker than `SeqCst`, or has another
     /// memory than `c11`.
     pub(crate) fn noted_clocks(&self) -> Option<Vec<Known>> {

@@ -215,7 +215,7 @@ impl Worker {
     /// this is true, the clock of each store counts, also of a store that leaves the value unchanged.
     pub(crate) fn counts_stores(&self) -> bool {
         let mut state = self.world.state();
-        state.memory.is_on() || state.memory.chooses()
+        state.memory.is_on() || state.memory.chooses() || state.memory.detects_races_of_threads()
     }
 
     /// Returns `true` if tasks of the last run wait forever: see [`Run::stuck`] and [`Run::circle`].

@@ -51,7 +51,8 @@ impl Clock {
     }
 
     /// Returns the number of events of a thread in the sure part.
-    pub(crate) fn get_surely(&self, thread: usize) -> u32 {
+    #[inline]
+    pub fn get_surely(&self, thread: usize) -> u32 {
         let ticks = if self.is_sure() { &self.ticks } else { &self.sure.ticks };
         ticks.get(thread).copied().unwrap_or(0)
     }
@@ -107,6 +108,13 @@ impl Clock {
         }
         join_ticks(&mut self.ticks, &other.ticks);
         self.fence = self.fence.max(other.fence);
+    }
+
+    /// Returns this clock as it is after an uncertain edge: without events in its sure part.
+    pub(crate) fn uncertain(&self) -> Clock {
+        let mut clock = Clock::default();
+        clock.join_uncertain(self);
+        clock
     }
 
     /// Sets the sure part equal to the clock.

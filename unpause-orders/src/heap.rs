@@ -81,7 +81,7 @@ impl Orders {
     pub fn begun_unseen(&mut self, address: usize, size: u8, value: u64) {
         if !self.by_address.contains_key(&address) {
             let at = self.renew(address, size, value);
-            self.words[at].stores[0].message = self.everything();
+            self.words[at].stores[0].message = self.message_of_unknown();
             self.lacks_choices = true;
         }
     }

@@ -181,6 +181,11 @@ impl Orders {
         self.rules.left_out != Some(rule)
     }
 
+    /// Returns `true` in a run of a search of plain threads.
+    pub fn is_search(&self) -> bool {
+        self.rules.is_search
+    }
+
     /// Returns `true` if a load may read a store other than the newest store.
     pub fn is_weak(&self) -> bool {
         self.rules.is_weak()
@@ -281,6 +286,8 @@ impl Orders {
         }
         if order == SEQ_CST && self.rules.is_search {
             self.threads[thread].counted.add(tick);
+            // Later operations depend on each event that the fence knows, also on one that does not count.
+            self.lacks_choices |= !self.threads[thread].clock.is_sure();
         }
         if order == SEQ_CST && self.is_weak() {
             self.s += 1;
@@ -351,10 +358,11 @@ impl Orders {
         }
         let is_written = written.is_some();
         if self.forget(address, size.into()) && !is_written && self.has(Rule::Unseen) {
-            store.message = self.everything();
+            store.message = self.message_of_unknown();
         }
-        let (is_written, is_passed) = (false, false);
-        self.add(Word { address, size, is_written, is_passed, marked: 0, stores: vec![store] })
+        let (is_written, is_passed, exclusive) = (false, false, Clock::default());
+        let stores = vec![store];
+        self.add(Word { address, size, is_written, is_passed, exclusive, marked: 0, stores })
     }
 
     /// Restarts the exact order S if it has reached a limit.
@@ -429,6 +437,9 @@ impl Orders {
         };
         if reads {
             let acquiring = if acquires(order) { &mut *clock } else { pending };
+            if taken.edge == Some(Uncertain::SharedLock) {
+                acquiring.join(&word.exclusive);
+            }
             acquiring.join_by(&store.message, taken.edge);
         }
         let tick = clock.tick(thread);
@@ -445,6 +456,9 @@ impl Orders {
             let mut made = spare.pop().unwrap_or_else(|| Store::known_to_all(0, 0));
             made.begin((thread, tick), new, *step);
             made.message.set(if releases(order) { clock } else { released });
+            if taken.ends_exclusive || !reads && rules.is_search {
+                word.exclusive.set(&made.message);
+            }
             if reads {
                 // A read-modify-write continues the release sequences of the store that it reads.
                 made.message.join(&store.message);

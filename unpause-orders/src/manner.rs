@@ -12,6 +12,10 @@
 //! do before the next event of the thread that counts, the uncertain edge made no difference for events that count. An
 //! operation in passing does not count. Its store may still be visible by uncertain edges only, so an operation on its
 //! word requires that the thread knows the newest store without these edges.
+//!
+//! A search for data races also uses the sure parts, without weak memory. There, all edges except the uncertain ones
+//! belong to the order of conflicting steps. So two accesses are ordered in each order of a class if a sure part
+//! orders them: see the race detector of `unpause-native`.
 
 use crate::clock::Clock;
 use crate::machine::{KEPT, Known, Orders};
@@ -27,11 +31,19 @@ pub enum Manner {
     InPassing,
     /// The operation is a step, and reads the newest store.
     InTurn,
+    /// Like [`InTurn`](Manner::InTurn). Only such operations use the word, and they read the newest store. So no choice
+    /// of a store depends on the operation itself, unless it is sequentially consistent.
+    OfPrimitive,
     /// The operation is a step of a lock call that does not return before it has read the newest store.
     OfLock,
     /// Like [`OfLock`](Manner::OfLock), but several threads may hold the lock. The search tries one order of their
-    /// calls.
+    /// calls. The order of such a call and an exclusive hold is certain.
     OfSharedLock,
+    /// Like [`OfSharedLock`](Manner::OfSharedLock). Only operations that read the newest store use the word. So no
+    /// choice of a store depends on the operation itself.
+    OfSharedPrimitive,
+    /// Like [`OfLock`](Manner::OfLock). The operation ends an exclusive hold of a lock that several threads may hold.
+    EndsExclusive,
     /// The operation is a step of a wait of std that does not end before it has read the newest store. No choice of a
     /// store depends on the operation itself.
     OfWait,
@@ -42,7 +54,8 @@ pub enum Manner {
 impl Manner {
     /// Returns `true` if choices of stores depend on the operation.
     fn counts(self) -> bool {
-        !matches!(self, Manner::InPassing | Manner::OfWait)
+        use Manner::{InPassing, OfPrimitive, OfSharedPrimitive, OfWait};
+        !matches!(self, InPassing | OfPrimitive | OfSharedPrimitive | OfWait)
     }
 }
 
@@ -80,6 +93,8 @@ pub(crate) struct Taken {
     pub(crate) confirms: bool,
     /// The kind of the edge by which the operation acquires, if the edge is uncertain.
     pub(crate) edge: Option<Uncertain>,
+    /// `true` if the operation ends an exclusive hold: see [`Word::exclusive`].
+    pub(crate) ends_exclusive: bool,
 }
 
 impl Orders {
@@ -125,7 +140,8 @@ impl Orders {
         if !self.rules.is_search {
             return Taken::default();
         }
-        let is_newest = matches!(manner, Manner::InPassing | Manner::InTurn);
+        let is_newest = matches!(manner, Manner::InPassing | Manner::InTurn | Manner::OfPrimitive);
+        let is_newest = is_newest && self.is_weak();
         let is_weaker = [false, true].map(|writes| operation.order_if(writes)) != [SEQ_CST; 2];
         if is_newest && (self.chooses || is_weaker) {
             let (_, number, is_limited) = self.places_surely(thread, operation, word);
@@ -142,19 +158,22 @@ impl Orders {
         let edge = match manner {
             Manner::InPassing => Some(Uncertain::InPassing),
             _ if *is_passed => Some(Uncertain::Passed),
-            Manner::OfSharedLock => Some(Uncertain::SharedLock),
+            Manner::OfSharedLock | Manner::OfSharedPrimitive => Some(Uncertain::SharedLock),
             _ => None,
         };
         // A store that is read in passing is known to every thread that knows of the read.
         let makes_known = || !writes && !stores[place].is_known(&self.threads[thread].clock);
-        let counts = manner.counts() || manner == Manner::InPassing && makes_known();
+        let counts = manner.counts()
+            || manner == Manner::InPassing && makes_known()
+            || manner == Manner::OfPrimitive && order == SEQ_CST;
         let is_known = stores[stores.len() - 1].is_known_surely(&self.threads[thread].clock);
         // The only store of a word may be a value that is not recorded, which seems to be known to all threads.
         let is_unknown = !is_known || is_step && stores.len() == 1;
         let is_missed = *is_passed && (is_step || !writes) && is_unknown;
         *is_passed |= writes && !is_step;
         self.lacks_choices |= is_missed;
-        Taken { counts, confirms: is_step && writes && releases(order), edge }
+        let confirms = is_step && writes && releases(order);
+        Taken { counts, confirms, edge, ends_exclusive: manner == Manner::EndsExclusive }
     }
 
     /// Records that a weak compare-exchange tries no spurious failure, because it fails on the newest store anyway.
@@ -196,6 +215,16 @@ impl Orders {
                 other != thread && known.counted.is_within(from, until)
             };
             self.lacks_choices |= self.threads.iter().enumerate().any(is_more);
+        }
+    }
+
+    /// Returns the message of a value that unknown code has written: the clock of all past events. In a search for data
+    /// races without weak memory, each of its edges is uncertain.
+    pub(crate) fn message_of_unknown(&mut self) -> Clock {
+        let everything = self.everything();
+        match self.rules.is_search && !self.is_weak() {
+            true => everything.uncertain(),
+            false => everything,
         }
     }
 

@@ -104,6 +104,8 @@ pub(crate) struct Word {
     /// `true` if an operation that is not a step of the search has written the word: see
     /// [`Manner`](crate::Manner).
     pub(crate) is_passed: bool,
+    /// The clock that the last exclusive holder of a lock for several threads has published. Only in a search.
+    pub(crate) exclusive: Clock,
     /// The number of the restart of the exact order S since which a store has marks; 0 if no store has had marks.
     pub(crate) marked: u32,
     /// The stores in modification order, never empty. After the last operation, memory contained the value of the last

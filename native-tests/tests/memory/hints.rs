@@ -91,7 +91,7 @@ fn reads_of_a_lock_hide_a_race() {
         of_thread.0.set(1);
     });
     drop(shared.1.read().unwrap());
-    shared.0.get();
+    std::hint::black_box(shared.0.get());
     thread.join().unwrap();
 }
 

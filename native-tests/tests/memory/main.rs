@@ -8,4 +8,5 @@ mod hints;
 mod limits;
 mod primitives;
 mod races;
+mod searched;
 mod stale;

@@ -86,7 +86,9 @@ fn certificate(session: &Session<'_>, explored: &Explored) -> Result<String, Str
                 "the certificate of an exhaustive search contains no choices of stores (memory = \"c11\"). With \
                  strategy = \"preemptions\" or \"delays\", or with memory = \"sc\", the test has one"
             }
-            MemoryModel::Sc => "a certificate does not count each store of a test with RaceCell",
+            MemoryModel::Sc => {
+                "a certificate does not count each store of a test that detects data races"
+            }
         };
         return Err(why.to_owned());
     }

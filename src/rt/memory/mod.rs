@@ -93,6 +93,8 @@ pub(super) struct OfThreads {
     known: Vec<Known>,
     /// True after the first operation with a weaker order, in a run with the memory `c11`.
     pub(super) chooses: bool,
+    /// True if the run detects data races.
+    pub(super) detects_races: bool,
 }
 
 impl OfThreads {
@@ -163,6 +165,11 @@ impl Memory {
     #[inline]
     pub(crate) fn weak(&mut self) -> Option<&mut Weak> {
         if self.uses_weak { self.weak.as_deref_mut() } else { None }
+    }
+
+    /// Returns `true` if the run detects data races of plain threads.
+    pub(super) fn detects_races_of_threads(&self) -> bool {
+        self.of_threads.as_ref().is_some_and(|of_threads| of_threads.detects_races)
     }
 
     /// Returns `true` if the run has the memory `c11` and has used an order weaker than `SeqCst`.

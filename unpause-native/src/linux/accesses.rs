@@ -79,6 +79,16 @@ impl Local {
         }
     }
 
+    /// Excludes the store that the previous operation of `thread` has read from the candidates of its last requested
+    /// operation, unless it is the newest store.
+    pub(crate) fn await_change(&self, thread: usize) {
+        let Request::Access(access) = self.thread(thread).request else { return };
+        if let Some(orders) = orders::orders().filter(|orders| orders.is_weak()) {
+            let events = orders.clock(thread).get(thread);
+            orders.wait_for(thread, Some((access.address, events)));
+        }
+    }
+
     /// Changes the memory order of the operation that `thread` has requested last, and its order in case of failure.
     ///
     /// # Panics

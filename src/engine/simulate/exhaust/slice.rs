@@ -320,13 +320,17 @@ impl SliceRuns<'_, '_, '_, '_> {
     /// Tells the search if the last run was the first whose operations could choose among stores, or the first that
     /// detected data races. A search with classes then restarts and counts each store. Returns `true` if the search
     /// restarted.
-    fn begins_with_stores(&self) -> bool {
+    fn begins_with_stores(&mut self) -> bool {
         let SliceMaker { search, worker, has_stores, .. } = self.maker;
         let begins = !has_stores && worker.counts_stores();
+        let restarts = begins && search.has_classes();
+        if restarts {
+            native::forget_hidden_races(&mut self.explored.untried);
+        }
         if begins {
             search.tell_apart(Apart::STORES);
         }
-        begins && search.has_classes()
+        restarts
     }
 
     /// Restarts the search with the instructions of locks as operations, if plain threads have used a lock in a way
@@ -348,12 +352,13 @@ impl SliceRuns<'_, '_, '_, '_> {
 
     /// Restarts the search so that it counts each change of the number of references to an `Arc`, if the last run was
     /// the first in which plain threads may see these numbers. Returns `true` if the search restarted.
-    fn begins_with_references(&self) -> bool {
+    fn begins_with_references(&mut self) -> bool {
         let search = &self.maker.search;
         // A search without classes executes every order of steps anyway.
         let is_native = self.maker.session.config.is_native();
         let begins = is_native && native::take_shown_references() && search.has_classes();
         if begins {
+            native::forget_hidden_races(&mut self.explored.untried);
             search.tell_apart(Apart::REFERENCES);
         }
         begins

@@ -2,6 +2,7 @@
 
 use super::super::apart::recorded;
 use super::super::orders::{self, Manner, OrderS};
+use super::super::race;
 use super::{Execution, Side};
 
 impl Execution {
@@ -12,6 +13,20 @@ impl Execution {
         if let Some(Side::Here(_) | Side::Child(_)) = &self.0 {
             orders::weaken(s, is_search);
         }
+    }
+
+    /// Makes the run a run of a search that sees the newest stores. If the test searches for data races, the run then
+    /// records if it [hides a race](Self::has_hidden_race). Called at the start of a run.
+    pub fn begin_search(&self) {
+        if let Some(Side::Here(_) | Side::Child(_)) = &self.0 {
+            orders::begin_search();
+        }
+    }
+
+    /// Returns `true` if the run belongs to a search, and an equivalent order of its steps may have a data race that the
+    /// run has not.
+    pub fn has_hidden_race(&self) -> bool {
+        answer!(38, &self.0, false, |_local| race::detector().is_some_and(|it| it.has_hidden()))
     }
 
     /// Sets the treatment of the next operation by a search. Without a call, the operation is no step of the search.
@@ -33,6 +48,14 @@ impl Execution {
     pub fn fails_on_newest_only(&mut self, thread: usize) {
         if let Some(Side::Here(local) | Side::Child(local)) = &mut self.0 {
             local.fails_on_newest_only(thread);
+        }
+    }
+
+    /// Excludes a store from the candidates of the last requested operation of `thread`: the store that the previous
+    /// operation of the thread has read, unless it is the newest store.
+    pub fn await_change(&mut self, thread: usize) {
+        if let Some(Side::Here(local) | Side::Child(local)) = &mut self.0 {
+            local.await_change(thread);
         }
     }
 

@@ -69,6 +69,10 @@ pub(crate) struct Detector {
     by_hash: ByNumber<u32>,
     /// The results of [`Detector::is_hidden`] in all runs, by the numbers of the return addresses.
     hidden: ByNumber<bool>,
+    /// The accesses for which their cells have no room, in a search, by the numbers of the cells.
+    spilled: ByNumber<Vec<Record>>,
+    /// True if equivalent orders of the run may have a race that the run has not.
+    has_hidden: bool,
     /// The results of [`Detector::begins_atomic`] in all runs, by the number of the return addresses.
     begins: ByNumber<bool>,
 }
@@ -104,6 +108,14 @@ impl Detector {
         self.shadow.reset();
         self.lent.reset();
         self.log.clear();
+        self.has_hidden = false;
+        self.spilled.clear();
+    }
+
+    /// Returns `true` if the run belongs to a search, and an equivalent order of its steps may have a race that the run
+    /// has not. In that order, uncertain edges of the run may be missing.
+    pub(crate) fn has_hidden(&self) -> bool {
+        self.has_hidden
     }
 
     /// Returns the number of these return addresses.
@@ -219,27 +231,45 @@ impl Detector {
             let mask = (0xFFu8 >> (8 - (next - at))) << (at & 7);
             let record = Record { clock: tick, trace, thread: thread as u16, mask, kind };
             let cell = self.shadow.cell(at);
-            let race = cell.add(record, orders.clock(thread));
+            let is_spilled = cell.is_spilled();
+            let mut found = cell.add(record, orders.clock(thread));
+            if is_spilled || found.displaced.is_some() && orders.is_search() {
+                cell.set_spilled();
+                let spilled = self.spilled.entry(at / 8).or_default();
+                if !is_spilled {
+                    // The accesses are those to memory that was freed.
+                    spilled.clear();
+                }
+                spilled.retain(|old| old.meet(&record, orders.clock(thread), &mut found));
+                spilled.extend(found.displaced);
+            }
             if kind & (WRITE | ATOMIC) == WRITE && cell.has_atomic() {
                 orders.written(at, next - at);
             }
-            if let Some(old) = race
+            if let Some(old) = found.racing
                 && let Some(fault) = self.race(&old, &record)
             {
                 return Some(fault);
             }
+            self.has_hidden |= found.hidden.iter().any(|old| !self.is_ordered(old, &record));
             at = next;
         }
         None
     }
 
-    /// Returns the report for two accesses that are not ordered; `None` if one of them is a free by compiled std code.
+    /// Returns `true` if two accesses are no race although no edge orders them: compiled std code orders them, or one of
+    /// them is a part of an atomic operation.
+    fn is_ordered(&mut self, old: &Record, new: &Record) -> bool {
+        self.is_hidden(old, new)
+            || self.is_hidden(new, old)
+            || self.begins_atomic(old)
+            || self.begins_atomic(new)
+    }
+
+    /// Returns the report for two accesses that no edge orders; `None` if they are no race.
     #[cold]
     fn race(&mut self, old: &Record, new: &Record) -> Option<Fault> {
-        if self.is_hidden(old, new) || self.is_hidden(new, old) {
-            return None;
-        }
-        if self.begins_atomic(old) || self.begins_atomic(new) {
+        if self.is_ordered(old, new) {
             return None;
         }
         let trace = |record: &Record| self.traces[record.trace as usize];

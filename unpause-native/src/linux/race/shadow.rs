@@ -40,6 +40,25 @@ impl Record {
             && !(self.is(ATOMIC) && other.is(ATOMIC))
     }
 
+    /// Compares this access with a later one of a thread with this clock. Returns `false` if this access is no longer
+    /// necessary.
+    //
+    // An access that is ordered by an uncertain edge only is necessary, because another access may be ordered after the
+    // later one surely, but not after this one.
+    #[inline]
+    pub(super) fn meet(&self, later: &Record, clock: &Clock, found: &mut Conflicting) -> bool {
+        let thread = self.thread.into();
+        let is_own = self.thread == later.thread;
+        let is_sure = is_own || self.clock <= clock.get_surely(thread);
+        if !is_sure && self.conflicts(later) {
+            match self.clock > clock.get(thread) {
+                true => found.racing = Some(*self),
+                false => found.hidden.push(*self),
+            }
+        }
+        !is_sure || !self.is_covered_by(later)
+    }
+
     /// Returns `true` if each future access that races with `self` also races with `later`, which is after `self`.
     fn is_covered_by(&self, later: &Record) -> bool {
         self.mask & !later.mask == 0
@@ -51,35 +70,43 @@ impl Record {
 /// The number of accesses in a cell.
 const KEPT: usize = 5;
 
+/// The earlier accesses to eight bytes that conflict with a new access.
+#[derive(Default)]
+pub(crate) struct Conflicting {
+    /// An access that no happens-before order precedes.
+    pub(crate) racing: Option<Record>,
+    /// The accesses that precede by uncertain edges only: see [`Clock::get_surely`]. Only in a search.
+    pub(crate) hidden: Vec<Record>,
+    /// The access that the new one has replaced. It may be in a race with a later access.
+    pub(crate) displaced: Option<Record>,
+}
+
 /// The last accesses to eight bytes.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Cell {
-    /// The number of the run that made the accesses, times 2. The lowest bit is set if an atomic is here.
+    /// The number of the run that made the accesses, times 4. The lowest bit is set if an atomic is here, and the next
+    /// one if there are more accesses than records.
     run: u32,
     records: [Record; KEPT],
 }
 
 impl Cell {
-    /// Adds an access of a thread with this clock. Returns an earlier access that races with it, if any.
+    /// Adds an access of a thread with this clock. Returns the earlier accesses that conflict with it.
     #[inline]
-    pub(crate) fn add(&mut self, new: Record, clock: &Clock) -> Option<Record> {
-        let mut found = None;
+    pub(crate) fn add(&mut self, new: Record, clock: &Clock) -> Conflicting {
+        let mut found = Conflicting::default();
         let mut place = None;
         for (at, old) in self.records.iter_mut().enumerate() {
-            if old.mask == 0 {
-                place = Some(at);
+            if old.mask != 0 && old.meet(&new, clock, &mut found) {
                 continue;
             }
-            let is_ordered = old.thread == new.thread || old.clock <= clock.get(old.thread.into());
-            if is_ordered && old.is_covered_by(&new) {
-                old.mask = 0;
-                place = Some(at);
-            } else if !is_ordered && old.conflicts(&new) {
-                found = Some(*old);
-            }
+            old.mask = 0;
+            place = Some(at);
         }
-        // Without room, the access replaces another access, so a race may be overlooked.
-        self.records[place.unwrap_or(new.clock as usize % KEPT)] = new;
+        // Without room, the access replaces another access. Only a search keeps that one.
+        let at = place.unwrap_or(new.clock as usize % KEPT);
+        let old = std::mem::replace(&mut self.records[at], new);
+        found.displaced = place.is_none().then_some(old);
         found
     }
 
@@ -91,6 +118,16 @@ impl Cell {
     /// Records that an atomic is here.
     pub(crate) fn set_atomic(&mut self) {
         self.run |= 1;
+    }
+
+    /// Returns `true` if there are more accesses than records.
+    pub(crate) fn is_spilled(&self) -> bool {
+        self.run & 2 != 0
+    }
+
+    /// Records that there are more accesses than records.
+    pub(crate) fn set_spilled(&mut self) {
+        self.run |= 2;
     }
 
     /// Returns `true` if no access is known.
@@ -119,7 +156,7 @@ pub(crate) struct Shadow {
 impl Shadow {
     /// Removes all accesses.
     pub(crate) fn reset(&mut self) {
-        self.run = (self.run + 1) % (1 << 30);
+        self.run = (self.run + 1) % (1 << 29);
         if self.run == 0 {
             *self = Shadow::default();
         }
@@ -133,15 +170,15 @@ impl Shadow {
         let (known, number) = self.cache[upper % CACHED];
         let number = if known == upper + 1 { number } else { self.find(upper) };
         let cell = &mut self.pages[number as usize][address / 8 % CELLS];
-        if cell.run >> 1 != self.run {
-            *cell = Cell { run: self.run << 1, ..Cell::default() };
+        if cell.run >> 2 != self.run {
+            *cell = Cell { run: self.run << 2, ..Cell::default() };
         }
         cell
     }
 
     /// Returns a cell without accesses.
     pub(crate) fn fresh(&self) -> Cell {
-        Cell { run: self.run << 1, ..Cell::default() }
+        Cell { run: self.run << 2, ..Cell::default() }
     }
 
     #[cold]

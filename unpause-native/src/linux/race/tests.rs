@@ -1,6 +1,8 @@
 //! The detector against the definition of happens-before, on generated executions: with the newest stores, and with
 //! stores that the memory `c11` allows.
 
+mod hidden;
+
 use super::super::orders::{OrderS, Rules};
 use super::*;
 

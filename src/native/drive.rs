@@ -14,6 +14,7 @@ use super::chances;
 use super::channels::Operations;
 use super::death;
 use super::detail;
+use super::endless;
 use super::futexes;
 use super::locks;
 use super::looks::Repeated;
@@ -56,6 +57,7 @@ pub(super) async fn drive(thread: usize) {
         reply = match request {
             Request::Access(access) => match locks::whole(&access, site, points) {
                 Some(part) => {
+                    looks.forget_last();
                     loops::before_call(thread, access, site, &mut looks).await;
                     let old = locks::step(thread, access, site, (part, continues)).await;
                     if part.is_unlock() {
@@ -64,7 +66,10 @@ pub(super) async fn drive(thread: usize) {
                     old
                 }
                 None => match do_at_once(thread, access, site, points) {
-                    Some(old) => old,
+                    Some(old) => {
+                        looks.forget_last();
+                        old
+                    }
                     None if points.all => do_access(thread, access, site).await.0,
                     None => do_in_loop(thread, access, site, (continues, &mut looks)).await,
                 },
@@ -147,10 +152,15 @@ async fn do_in_loop(
             let (old, new) = do_in_step(thread, access, site);
             (old, new, true)
         }
-        Repeated::No | Repeated::Again { .. } => do_access(thread, access, site).await,
+        Repeated::No | Repeated::Again { .. } => {
+            let awaits = orders::are_searched() && looks.repeats_last(&look);
+            if awaits {
+                endless::is_held(thread, (access, site), looks.last_read(), look.state);
+            }
+            PointOfAccess { awaits, ..do_access(thread, access, site) }.await
+        }
         Repeated::Unchanged(round) => {
-            let done = loops::access(thread, access, site, round, (look, looks)).await;
-            (done.0, done.1, true)
+            loops::access(thread, access, site, round, (look, looks)).await
         }
     };
     if is_newest {
@@ -159,6 +169,7 @@ async fn do_in_loop(
         // This is not a round of a loop: a thread is held for the newest values only.
         looks.forget();
     }
+    looks.keep_last(look, old, &access);
     old
 }
 
@@ -295,7 +306,7 @@ fn do_access(thread: usize, access: Access, site: Site) -> PointOfAccess {
         (word, threads.op(&access, site))
     });
     let op = ForeignOp::new(word, op, site.place);
-    PointOfAccess { op, thread, access, site }
+    PointOfAccess { op, thread, access, site, awaits: false }
 }
 
 /// The future of [`do_access`].
@@ -304,6 +315,8 @@ struct PointOfAccess {
     thread: usize,
     access: Access,
     site: Site,
+    /// True if the access [waits for another store](orders::await_change).
+    awaits: bool,
 }
 
 impl Future for PointOfAccess {
@@ -311,10 +324,13 @@ impl Future for PointOfAccess {
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<(u64, u64, bool)> {
-        let PointOfAccess { op, thread, access, site } = &mut *self;
+        let PointOfAccess { op, thread, access, site, awaits } = &mut *self;
         let may_fail = site.is_weak && access.operation == Operation::CompareExchange;
         let effect = || {
             let failed = if may_fail { chances::fail_weakly(*thread, access) } else { None };
+            if *awaits {
+                orders::await_change(*thread);
+            }
             let chosen = if failed.is_none() { orders::choose(*thread, access, *site) } else { 0 };
             with(|threads| {
                 let (old, new) = match (failed, chosen) {

@@ -133,7 +133,7 @@ fn repeats(
         };
         let mut looks = round.iter().filter(|look| look.is_at(address, site));
         let reply = match (looks.next(), request) {
-            (Some(_), Request::Yield) => 0,
+            (_, Request::Yield) => 0,
             (Some(look), _) if seen == Seen::Again => look.reply(execution, thread),
             (Some(look), _) => {
                 let value = execution.perform(thread).0;

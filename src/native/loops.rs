@@ -22,28 +22,45 @@ use crate::seam::ForeignWord;
 const LOOK_AGAIN: Op = Op::of_kind("look_again", op::Access::Act, op::lock::LOOK);
 
 /// Holds a read in a loop until another thread changes an object that the loop reads. Then performs it. Returns the
-/// previous value and the new value.
+/// previous value, the new value, and `true` if the read chose the newest store.
 pub(super) async fn access(
     thread: usize,
     mut access: Access,
     site: Site,
     round: Round,
     (look, looks): (Look, &mut Looks),
-) -> (u64, u64) {
+) -> (u64, u64, bool) {
+    // If the loop reads more than one value, it may read an older one of them.
+    let awaits = orders::are_searched() && looks.repeats_last(&look);
     let let_go = is_let_go((thread, access, site), &round, (look, looks));
     let (word, op) = with(|threads| {
         let word = threads.word_at(access.address, ops::kind(&access), site);
         (word, threads.op(&access, site))
     });
     let effect = || {
-        orders::treat(orders::in_turn(site));
-        let (old, new) = with(|threads| threads.perform(thread, &mut access, site));
-        ((old, new), values(&access, old, new))
+        let chosen = match awaits {
+            true => {
+                orders::await_change(thread);
+                orders::choose(thread, &access, site)
+            }
+            false => {
+                orders::treat(orders::in_turn(site));
+                0
+            }
+        };
+        let (old, new) = with(|threads| match chosen {
+            0 => threads.perform(thread, &mut access, site),
+            nth => threads.execution().perform_seeing(thread, nth),
+        });
+        ((old, new, chosen == 0), values(&access, old, new))
     };
     let done = hold((&word, op), effect, site, (round, let_go), (look, looks)).await;
-    orders::mark(&access, done.0, site);
-    if with(|threads| threads.has_locks()) {
-        locks::changed_otherwise(access.address, done.1, site);
+    let (old, new, is_newest) = done;
+    orders::mark(&access, old, site);
+    if !is_newest {
+        orders::note(thread, &access, old, site);
+    } else if with(|threads| threads.has_locks()) {
+        locks::changed_otherwise(access.address, new, site);
     }
     done
 }

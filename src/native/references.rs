@@ -9,8 +9,8 @@
 //! Additional references commute with all other changes of a count. Two drops do not commute, because the last one ends
 //! the value, and drops the weak reference that all references share. Drops of other weak references commute.
 //!
-//! In a search for data races, the drop of the last reference also shows the counts: each thread that may drop it may then
-//! access the value.
+//! In a search for data races, the drop of the last reference also shows the counts: each thread that may drop it may
+//! then access the value.
 //!
 //! While all other threads are joined, an operation shows nothing: the sums of all changes are the same in every order.
 

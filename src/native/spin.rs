@@ -9,8 +9,8 @@
 //! If no other thread can continue, a held thread runs for some rounds. In the first attempts, the time does not
 //! advance, because in real time these rounds take microseconds. If they change nothing, the thread runs after all
 //! timers. If that changes nothing either, the thread has a deadlock, unless its loop [ends by itself](super::endless)
-//! in a copy of the process. (After Kokologiannakis, Ren, Vafeiadis: Dynamic Partial Order Reductions for Spinloops, FMCAD 2021, who
-//! transform the source of the loop.)
+//! in a copy of the process. (After Kokologiannakis, Ren, Vafeiadis: Dynamic Partial Order Reductions for Spinloops,
+//! FMCAD 2021, who transform the source of the loop.)
 //!
 //! The decision to hold a thread depends only on the values that it has seen, and not on the current memory, because
 //! other threads may write to its stack.
@@ -26,6 +26,7 @@
 //! thread changes the values that its later rounds read. A search does so: see [`super::endless`]. Rounds with changes
 //! may not count on the stack.
 
+mod last_read;
 mod lock_calls;
 
 use std::iter;
@@ -34,6 +35,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use unpause_native::{Access, Operation};
 
 use super::looks::{Look, Release, Repeated, Round};
+use super::orders;
 use super::shortened;
 use super::sites::Site;
 use super::threads::with;
@@ -107,6 +109,8 @@ pub(super) struct Looks {
     calls: Vec<Look>,
     /// True if the run belongs to a search, which [recognizes](super::endless) each loop that counts.
     is_search: bool,
+    /// The last read of the thread in a search, if the thread has done nothing else since, except yields.
+    last: Option<Look>,
     /// The places of loops that used all their rounds before time advances, and did not terminate.
     waiting_for_time: Vec<u64>,
 }
@@ -124,7 +128,9 @@ impl Looks {
             Operation::CompareExchange => other.left.is_none_or(|left| left == access.replacement),
             _ => true,
         };
-        match !site.backs_off && self.is_compared(&look, may_equal) {
+        let repeats_last =
+            || self.last.is_some_and(|last| last.is_here(&look)) && orders::are_searched();
+        match !site.backs_off && self.is_compared(&look, may_equal) || repeats_last() {
             true => self.hashed(thread, look, site),
             false => look,
         }
@@ -471,6 +477,7 @@ impl Looks {
         self.seen_in_step.clear();
         self.guards = [0; GUARDS];
         self.calls.clear();
+        self.last = None;
         (self.again, self.times) = (0, 0);
     }
 }

@@ -171,8 +171,8 @@ mod tests {
         }
     }
 
-    /// A thread changes a word, and ends an exclusive hold of a lock. Two others then hold the lock together. The second
-    /// one reads the word that this thread has changed. Returns `true` if the run may have missed an outcome.
+    /// A thread changes a word, and ends an exclusive hold of a lock. Two others then hold the lock together. The
+    /// second one reads the word that this thread has changed. Returns `true` if the run may have missed an outcome.
     fn misses_with_holders(changing: usize) -> bool {
         let mut run = Run::new(OrderS::ExactWithMoves);
         let change = |run: &mut Run, thread| {

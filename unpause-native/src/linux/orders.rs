@@ -46,8 +46,8 @@ pub(crate) fn begin() {
     }
 }
 
-/// Makes the run that is about to begin a run of a search, which distinguishes uncertain edges. Has an effect only if the
-/// test searches for data races. The carrier calls it before it resumes the first thread.
+/// Makes the run that is about to begin a run of a search, which distinguishes uncertain edges. Has an effect only if
+/// the test searches for data races. The carrier calls it before it resumes the first thread.
 pub(crate) fn begin_search() {
     if let Some(orders) = orders() {
         orders.reset(Rules::NEWEST.in_search());

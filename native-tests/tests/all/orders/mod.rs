@@ -14,6 +14,7 @@ mod rules;
 mod screens;
 mod textbook;
 mod uncertain;
+mod waits;
 mod within_bounds;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -23,8 +23,8 @@ impl Execution {
         }
     }
 
-    /// Returns `true` if the run belongs to a search, and an equivalent order of its steps may have a data race that the
-    /// run has not.
+    /// Returns `true` if the run belongs to a search, and an equivalent order of its steps may have a data race that
+    /// the run has not.
     pub fn has_hidden_race(&self) -> bool {
         answer!(38, &self.0, false, |_local| race::detector().is_some_and(|it| it.has_hidden()))
     }

@@ -257,8 +257,8 @@ impl Detector {
         None
     }
 
-    /// Returns `true` if two accesses are no race although no edge orders them: compiled std code orders them, or one of
-    /// them is a part of an atomic operation.
+    /// Returns `true` if two accesses are no race although no edge orders them: compiled std code orders them, or one
+    /// of them is a part of an atomic operation.
     fn is_ordered(&mut self, old: &Record, new: &Record) -> bool {
         self.is_hidden(old, new)
             || self.is_hidden(new, old)

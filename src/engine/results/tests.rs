@@ -249,6 +249,20 @@ fn a_last_line_without_its_end_is_not_the_line_of_another_process() {
     fs::remove_file(path).unwrap();
 }
 
+/// The first slices of such a search belong to its second generation.
+#[test]
+fn a_search_of_each_order_is_complete_according_to_its_lines() {
+    let slice = r#"{"slice":[1,0,0],"runs":[4,0,0],"rest":null,"steps":4}"#;
+    let text = format!("{}\n{slice}\n", header().line());
+    let is_through = |each_order: bool| {
+        let lines = ResultsFile::read(text.as_bytes()).unwrap().search;
+        let ledger = Ledger::follow(lines, (1, 1), None, each_order).unwrap();
+        assert_eq!(ledger.progress().by_step, each_order);
+        ledger.is_through()
+    };
+    assert_eq!([true, false].map(is_through), [true, false]);
+}
+
 #[test]
 fn a_part_of_a_search_may_have_two_lines_if_they_are_equal() {
     let line = |runs: u64| {

@@ -65,16 +65,17 @@ impl Program for Liar {
 #[test]
 fn a_run_without_its_possible_tasks_is_no_part_of_a_bounded_proof() {
     let tasks = vec![vec![Op::Write(0), Op::Read(0)], vec![Op::Write(0)], vec![Op::Wait(1)]];
-    let bound = Some(Bound { counts_delays: false, most: 2 });
-    let lies: [(fn(&mut Step), bool); 3] = [
+    let bound = Bound { counts_delays: false, most: 2 };
+    type Lie = fn(&mut Step);
+    let lies: [(Lie, bool); 3] = [
         (|_| {}, true),
         (|step| step.ready.clear(), false),
         // The last task waits forever.
         (|step| step.ready.push(3), false),
     ];
     for (lie, is_accepted) in lies {
-        let toy = Toy { bound, ..of_tasks(tasks.clone()) };
-        let all = toy.within(bound.unwrap());
+        let toy = Toy { bound: Some(bound), ..of_tasks(tasks.clone()) };
+        let all = toy.within(bound);
         assert_eq!(verify(&all, &mut Liar { toy, lie }).is_ok(), is_accepted);
     }
 }

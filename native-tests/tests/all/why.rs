@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use sim::Runner;
 use sim::report::{Change, Finding, Pattern, Report, Style, Tested, Why, text};
-use sim::run::ids::Place;
 use sim::run::{Failure, Outcome};
 
 /// The maximum number of runs of an explanation, by default.

@@ -87,12 +87,11 @@ fn small(number: u64, name: &str) -> Result<u32, String> {
 impl SliceLine {
     /// Returns the line of a slice, with its line feed. Only classes below `bound` are written.
     pub(crate) fn write(
-        key: SliceKey,
+        (generation, round, job): SliceKey,
         slice: &Slice,
         bound: u64,
         seen: &SeenBySlice<'_>,
     ) -> String {
-        let (generation, round, job) = key;
         // Probes are left out, because another process can make them again.
         let Slice { runs, blocked, repeated, classes, wishes, rest, learnt, noticed, .. } = slice;
         let mut out = format!(

@@ -242,7 +242,10 @@ fn a_history_that_nobody_checks_is_noted() {
     // The first seeds pass, and a later seed fails. Its report has the note, too.
     let test = child("told::records_a_history").env("UNPAUSE_VARIANT", "fails later");
     let ended = test.env("SIM_SEEDS", "200").fails();
-    assert!(!ended.stderr.contains("seed 0:"), "the first seed fails: {ended}");
+    // On real threads, the numbers differ from process to process.
+    if cfg!(feature = "sim") {
+        assert!(!ended.stderr.contains("seed 0:"), "the first seed fails: {ended}");
+    }
     ended.says(&["an unlucky number", "a history was recorded and never checked (created at"]);
 }
 

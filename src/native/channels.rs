@@ -1,11 +1,11 @@
 //! Channels and queues: an operation of a channel of std or crossbeam, or of a queue of crossbeam, takes few steps, in
 //! place of one step for each access to its memory.
 //!
-//! Each operation of a channel acts as if it took effect at one moment. So an order in which another thread acts within
-//! an operation has the outcome of an order in which that thread acts before or after the operation. In a search and in
-//! three quarters of the seeds, an access of an operation takes effect in the step of the previous access, if it
-//! follows that access in the code. The same applies to free locks, futex waits and wakes within the operation. A new
-//! step begins after a wait, and where the operation repeats code.
+//! Each operation of a channel acts as if it took effect at one moment. If another thread acts within an operation, it
+//! could as well act before or after the operation, with the same outcome. In a search and in three quarters of the
+//! seeds, an access of an operation takes effect in the step of the previous access, if it follows that access in the
+//! code. The same applies to free locks, futex waits and wakes within the operation. A new step begins after a wait,
+//! and where the operation repeats code.
 //!
 //! The step has all its accesses as effects. So a search knows which steps conflict.
 //!

@@ -1,4 +1,4 @@
-//! The statements about a search: those of `cargo unpause merge` are those of the process that ran the whole search.
+//! The statements about a search: `cargo unpause merge` and the process that ran the whole search say the same.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -14,6 +14,7 @@ mod files;
 mod fold;
 mod helpers;
 mod histories;
+mod left_open;
 mod locks;
 mod many;
 mod network;

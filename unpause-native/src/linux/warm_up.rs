@@ -21,8 +21,13 @@ pub fn warm_up_with(program: impl FnOnce() + Send + 'static, streams: Option<Str
     ONCE.call_once(|| {
         // The carrier allocates and frees the same memory in each run, so libc need not return it to the system in
         // between.
-        // SAFETY: the call only changes a setting of libc.
-        unsafe { libc::mallopt(libc::M_TRIM_THRESHOLD, 64 << 20) };
+        // Each test has a thread of its own, and with several arenas each of them would keep the memory of another test.
+        // Forks would then take longer. Only one thread works at a time, so no thread waits for the arena.
+        // SAFETY: the calls only change settings of libc.
+        unsafe {
+            libc::mallopt(libc::M_TRIM_THRESHOLD, 64 << 20);
+            libc::mallopt(libc::M_ARENA_MAX, 1);
+        }
         // The buffers of the standard streams must outlive the runs that use them.
         drop((std::io::stdout().lock(), std::io::stdin()));
         streams::find(streams);

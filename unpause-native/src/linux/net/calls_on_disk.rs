@@ -229,7 +229,8 @@ macro_rules! temporary {
             // SAFETY: the caller guarantees the arguments.
             let call = || unsafe { real!($symbol, Create)(template, $($argument),*) };
             let uses = || name(HERE, template, How::Names);
-            disk::record(disk::perform(frame_pointer(), "open", uses, call))
+            let frame = frame_pointer();
+            disk::record(frame, disk::perform(frame, "open", uses, call))
         }
     )*};
 }

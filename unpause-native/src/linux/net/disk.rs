@@ -156,7 +156,7 @@ pub(super) fn open(
             if is_fifo { -1 } else { call() }
         });
         match name.filter(|_| is_fifo) {
-            None => return record(opened),
+            None => return record(frame, opened),
             Some(name) => {
                 if let Some(opened) = fifos::open(frame, (folder, name), flags) {
                     return opened;
@@ -255,13 +255,15 @@ pub(super) fn is_on_disk(descriptor: c_int) -> bool {
     }
 }
 
-/// Records that the current thread has opened a descriptor, unless the call has failed. Returns the descriptor.
-pub(super) fn record(descriptor: c_int) -> c_int {
+/// Records that the current thread has opened a descriptor, unless the call has failed. Returns the descriptor. `frame`
+/// is the frame pointer of the libc function.
+pub(super) fn record(frame: usize, descriptor: c_int) -> c_int {
     if let Some(thread) = current().filter(|_| descriptor >= 0) {
+        let opened_at = thread.frames_from(frame).next().unwrap_or(0);
         at_once(thread, |net| {
             net.disk.known.remove(&descriptor);
             net.disk.owners.insert(descriptor, net.path);
-            net.open_handle(descriptor);
+            net.open_handle(descriptor, opened_at);
         });
     }
     descriptor
@@ -269,12 +271,13 @@ pub(super) fn record(descriptor: c_int) -> c_int {
 
 /// Records that a descriptor is a duplicate of another one, unless the call has failed. Returns the duplicate. It has
 /// no owner, because the position belongs to both descriptors.
-pub(super) fn duplicated(descriptor: c_int, duplicate: c_int) -> c_int {
+pub(super) fn duplicated(frame: usize, descriptor: c_int, duplicate: c_int) -> c_int {
     if let Some(thread) = current().filter(|_| duplicate >= 0) {
+        let opened_at = thread.frames_from(frame).next().unwrap_or(0);
         at_once(thread, |net| {
             net.disk.forget(duplicate);
             net.disk.locks.duplicate(descriptor, duplicate);
-            net.open_handle(duplicate);
+            net.open_handle(duplicate, opened_at);
         });
     }
     duplicate

@@ -11,8 +11,10 @@
 
 use std::collections::BTreeMap;
 use std::ffi::c_int;
+use std::sync::{Mutex, PoisonError};
 
 use super::super::names::name_of;
+use super::super::places;
 use super::super::thread::current;
 use super::calls::{at_once, result};
 use super::disk::{duplicated, errno, is_seen};
@@ -30,6 +32,18 @@ struct Handle {
     now: Option<u64>,
     /// The object of the last descriptor that had the number and was closed.
     before: Option<u64>,
+    /// The return address of the call that has opened the descriptor.
+    opened_at: usize,
+}
+
+/// Returns `true` for a return address in Rust code of the program.
+fn is_of_rust(address: usize) -> bool {
+    /// The answers, by address.
+    static KNOWN: Mutex<BTreeMap<usize, bool>> = Mutex::new(BTreeMap::new());
+    let is_one =
+        || places::frames(address).first().is_some_and(|inner| inner.file.ends_with(".rs"));
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    *known.entry(address).or_insert_with(is_one)
 }
 
 /// The objects of the descriptors that the run has opened.
@@ -41,10 +55,11 @@ pub(super) struct Handles {
 }
 
 impl Handles {
-    /// Records a new descriptor with this object.
-    pub(super) fn open(&mut self, descriptor: c_int, object: u64) {
+    /// Records a new descriptor with this object, opened by a call with this return address.
+    fn open(&mut self, descriptor: c_int, object: u64, opened_at: usize) {
         self.close(descriptor);
-        self.handles.entry(descriptor).or_default().now = Some(object);
+        let handle = self.handles.entry(descriptor).or_default();
+        (handle.now, handle.opened_at) = (Some(object), opened_at);
     }
 
     /// Records that a descriptor is closed.
@@ -58,6 +73,13 @@ impl Handles {
         self.handles.get(&descriptor).is_some_and(|handle| handle.now.is_none())
     }
 
+    /// Returns the open descriptors that Rust code has opened.
+    pub(super) fn left_open_by_rust(&self) -> impl Iterator<Item = c_int> {
+        let is_left =
+            |(_, handle): &(_, &Handle)| handle.now.is_some() && is_of_rust(handle.opened_at);
+        self.handles.iter().filter(is_left).map(|(descriptor, _)| *descriptor)
+    }
+
     /// Returns the object of a descriptor, or of the last one that had its number.
     fn object(&self, descriptor: c_int) -> Option<u64> {
         let handle = self.handles.get(&descriptor)?;
@@ -68,7 +90,8 @@ impl Handles {
 impl Net {
     /// Records that the current thread has opened a real descriptor. The key of its object depends on the thread and
     /// on the file, but not on other threads. So a file that std opens in the first run only changes no other key.
-    pub(super) fn open_handle(&mut self, descriptor: c_int) {
+    /// `opened_at` is the return address of the call.
+    pub(super) fn open_handle(&mut self, descriptor: c_int, opened_at: usize) {
         let (path, file) = (self.path, self.disk.target_of(descriptor).file.unwrap_or_default());
         let opened = self.disk.handles.opened.entry((path, file)).or_default();
         *opened += 1;
@@ -76,12 +99,12 @@ impl Net {
         // A call that was announced for the closed descriptor uses the new file.
         self.disk.version += u64::from(self.disk.handles.is_closed(descriptor));
         let name = name_of(name_of(path, file), nth);
-        self.disk.handles.open(descriptor, (name >> 3) | KEY);
+        self.disk.handles.open(descriptor, (name >> 3) | KEY, opened_at);
     }
 
     /// Records that the current operation, with this object, uses a real descriptor.
     pub(super) fn use_handle(&mut self, object: u64, descriptor: c_int, how: Use) {
-        let Some(Handle { now, before }) = self.disk.handles.handles.get(&descriptor).copied()
+        let Some(Handle { now, before, .. }) = self.disk.handles.handles.get(&descriptor).copied()
         else {
             return;
         };
@@ -108,7 +131,7 @@ pub(super) fn duplicate(frame: usize, descriptor: c_int, call: impl FnOnce() -> 
         });
         debug_assert_eq!(announced, Ok(0));
     }
-    duplicated(descriptor, call())
+    duplicated(frame, descriptor, call())
 }
 
 /// Performs a call that closes a real descriptor. Other threads can observe this, also if the descriptor holds a lock.

@@ -115,7 +115,7 @@ pub(super) fn replaced(
         return call();
     }
     let closes = handles::close(frame, other, || if call() == -1 { -1 } else { 0 });
-    duplicated(descriptor, if closes == 0 { other } else { -1 })
+    duplicated(frame, descriptor, if closes == 0 { other } else { -1 })
 }
 
 /// A call that acquires or releases a lock.

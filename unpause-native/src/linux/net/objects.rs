@@ -29,6 +29,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, c_char, c_int};
 
+use super::super::captured;
 use super::super::compiled::note_entered;
 use super::handles::{self, Handles};
 use super::locks::Locks;
@@ -175,6 +176,27 @@ pub(super) struct Disk {
     adders: BTreeMap<u64, Option<u64>>,
     pub(super) locks: Locks,
     pub(super) handles: Handles,
+}
+
+impl Drop for Disk {
+    /// Closes the files that Rust code has left open. Without this, the files of threads that have not ended would
+    /// accumulate over the runs of a process. Statics of C keep their values, also the files in them. A closure may have
+    /// stored a file in captured memory, which outlives the run, so such runs close nothing.
+    fn drop(&mut self) {
+        if captured::is_on() {
+            return;
+        }
+        for descriptor in self.handles.left_open_by_rust().filter(|one| *one > libc::STDERR_FILENO)
+        {
+            // The C library may have closed the descriptor unseen, and the number may now be of another file.
+            let own = self.known.get(&descriptor).map(|((_, file, _), _)| *file);
+            let now = paths::status(descriptor).map(|status| (status.st_dev, status.st_ino));
+            if now.is_some() && now == own {
+                // SAFETY: the run has opened this file, and nothing of the run executes any more.
+                unsafe { libc::close(descriptor) };
+            }
+        }
+    }
 }
 
 impl Disk {

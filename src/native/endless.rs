@@ -116,7 +116,8 @@ enum Seen {
     InMemory,
 }
 
-/// Continues a thread. Returns `false` if the thread does anything else than in its round, or waits for a lock.
+/// Continues a thread. Returns `true` while the thread does what it did in its last round. A wait for a lock is not a
+/// part of a round.
 fn repeats(
     execution: &mut Execution,
     thread: usize,

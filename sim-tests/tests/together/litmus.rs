@@ -255,7 +255,7 @@ fn bounded<'a>(
 
 #[cfg_attr(feature = "sim", test)]
 fn a_bounded_search_finds_all_outcomes() {
-    let (programs, runs_max) = if long() { (500, 50_000) } else { (100, 4_000) };
+    let (programs, runs_max) = if long() { (500, 50_000) } else { (50, 1_500) };
     let mut stream = Random(8);
     let limits = Limits { acts: 5, threads: 3, words: 2 };
     let random = (0..programs).map(|_| ("random", random_within(&mut stream, limits)));
@@ -263,8 +263,8 @@ fn a_bounded_search_finds_all_outcomes() {
     println!("{searches:?}");
     if !long() {
         let expected = [
-            BoundedSearches { complete: 107, runs: 12_794, too_large: 65 },
-            BoundedSearches { complete: 100, runs: 18_253, too_large: 100 },
+            BoundedSearches { complete: 103, runs: 10_282, too_large: 69 },
+            BoundedSearches { complete: 53, runs: 4_118, too_large: 47 },
         ];
         assert_eq!(searches, expected);
     }
@@ -272,13 +272,13 @@ fn a_bounded_search_finds_all_outcomes() {
 
 #[cfg_attr(feature = "sim", test)]
 fn a_search_finds_all_outcomes_of_random_programs() {
-    let programs = if long() { 20_000 } else { 2_000 };
+    let programs = if long() { 20_000 } else { 1_000 };
     let small = random_searches(5, programs, Limits { acts: 6, threads: 3, words: 2 });
     let large = random_searches(6, programs / 10, Limits { acts: 8, threads: 4, words: 3 });
     if !long() {
         let expected = [
-            Searches { graphs: 7_960, runs: [32_625, 5_986], unproved: 1 },
-            Searches { graphs: 962, runs: [6_072, 1_609], unproved: 0 },
+            Searches { graphs: 3_913, runs: [15_949, 2_897], unproved: 0 },
+            Searches { graphs: 532, runs: [3_919, 680], unproved: 0 },
         ];
         assert_eq!([small, large], expected);
     }

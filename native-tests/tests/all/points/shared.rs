@@ -285,5 +285,9 @@ fn a_lock_that_is_used_otherwise_is_searched_by_its_instructions() {
         let note = steps_instructions(&report).expect("the report names the other use");
         assert!(note.contains(" is used at "), "{note}");
         assert!(report.searched.as_ref().unwrap().is_proof(), "{nth}: {:?}", report.searched);
+        // A search within a bound does not restart, so it is no proof.
+        let bounded = sim::Runner::new().hermetic().strategy("preemptions").seeds(0..20_000);
+        let searched = bounded.run_native(right).searched.unwrap();
+        assert!(!searched.is_proof() && !searched.untried().is_empty(), "{nth}: {searched:?}");
     }
 }

@@ -104,7 +104,8 @@ fn mutate(runs: &mut Vec<Decisions>, chance: &mut Rng) {
 /// numbers of certificates, of refused changes, and of changes that leave all runs.
 fn verified<P: Bounds>(generate: impl Fn(&mut Rng) -> P) -> [u64; 3] {
     crate::engine::simulate::hook::install();
-    let (programs, runs_max) = if crate::long() { (100, 100) } else { (30, 60) };
+    let (programs, runs_max, removals) =
+        if crate::long() { (100, 100, 10) } else { (30, 40, 4) };
     let (mut chance, mut counts) = (Rng::new(1), [0; 3]);
     for seed in 0..programs {
         let program = generate(&mut Rng::new(seed));
@@ -117,7 +118,7 @@ fn verified<P: Bounds>(generate: impl Fn(&mut Rng) -> P) -> [u64; 3] {
             let whole = check(&runs).unwrap_or_else(|gap| panic!("{program:?}: {bound:?}: {gap}"));
             assert_eq!(whole.classes, runs.len() as u64, "{program:?}: {bound:?}");
             counts[0] += 1;
-            for nth in 0..runs.len().min(10) {
+            for nth in 0..runs.len().min(removals) {
                 let mut without = runs.clone();
                 without.remove(nth);
                 let gap = check(&without).expect_err("a run is missing");

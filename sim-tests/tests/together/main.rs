@@ -41,6 +41,7 @@ mod orders;
 mod parallel;
 mod properties;
 mod prove;
+mod proved_orders;
 mod race_cells;
 mod remedies;
 mod runners;

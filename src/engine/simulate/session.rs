@@ -79,7 +79,11 @@ impl<'a> Session<'a> {
     }
 
     pub(super) fn limits(&self) -> RunLimits {
-        let searched = self.config.strategy.is_search();
+        self.limits_as(self.config.strategy.is_search())
+    }
+
+    /// Returns the limits of a run of a search, or of a seed. The strategy of the test may be another one.
+    pub(super) fn limits_as(&self, searched: bool) -> RunLimits {
         let (steps_max, clock) = (self.config.steps_max, self.config.clock);
         let faults = self.config.faults.clone();
         let runs_on = self.config.runs_on() && !searched;

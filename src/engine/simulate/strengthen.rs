@@ -10,8 +10,13 @@
 //! first, then two changes. If neither suffices, changes are removed one by one as long as the failure is prevented.
 //! Finally, each change is made as weak as possible.
 //!
-//! Each reported strengthening has been tried. The runs that judge it have the exact order S of `SeqCst` operations.
+//! Each reported strengthening has been tried. The runs that judge it have the exact order S of `SeqCst` operations. At
+//! the end, all runs with the strengthening are explored if they are few. It is then proved, or refuted by a run that no
+//! seed has found.
 
+mod all_runs;
+
+use self::all_runs::{AllRuns, all_runs};
 use super::confirm::signature;
 use super::explore::SeedRunner;
 use super::runs::{Next, for_each_run};
@@ -43,6 +48,8 @@ const TIMES_OF_MANY: u64 = 3;
 const STEPS: u64 = 2_000_000;
 /// The maximum number of steps for plain threads, whose steps are slower.
 const STEPS_NATIVE: u64 = 1_000_000;
+/// The part of these steps that the exploration of all runs may take in addition.
+const PART_OF_ALL_RUNS: u64 = 4;
 /// The cost of starting and ending a run of plain threads, in steps.
 const BEGIN_NATIVE: u64 = 50;
 /// The cost of starting and ending a run in its own process, in steps.
@@ -65,7 +72,7 @@ pub(super) fn strengthening(session: &Session<'_>, run: &Run, runs: u64) -> Opti
     };
     let runner = SeedRunner::new(session);
     let failed = Vec::new();
-    let mut judge = Judge { runner, run, seeds, failed, begin, steps: 0, steps_max };
+    let mut judge = Judge { session, runner, run, seeds, failed, begin, steps: 0, steps_max };
     match judge.by_links()? {
         Some(strengthening) => Some(strengthening),
         None => judge.by_seq_cst(),
@@ -76,6 +83,7 @@ pub(super) fn strengthening(session: &Session<'_>, run: &Run, runs: u64) -> Opti
 ///
 /// The functions of this type return `None` if all runs together took too many steps.
 struct Judge<'a, 'b> {
+    session: &'a Session<'b>,
     runner: SeedRunner<'a, 'b>,
     /// The failing run.
     run: &'a Run,
@@ -93,7 +101,7 @@ impl Judge<'_, '_> {
     /// Executes runs with these orderings. Returns the first run with the same failure, if any.
     fn fails_with(&mut self, links: &[WeakLink]) -> Option<Option<Run>> {
         let raises: Vec<Raise> = links.iter().map(|link| link.raise).collect();
-        let Judge { runner, run, seeds, failed, begin, steps, steps_max } = self;
+        let Judge { runner, run, seeds, failed, begin, steps, steps_max, .. } = self;
         runner.worker.raise(raises);
         let wanted = signature(run);
         let others = (0..*seeds).filter(|seed| !failed.contains(seed));
@@ -123,9 +131,7 @@ impl Judge<'_, '_> {
                 return Some(None);
             }
             let Some(other) = self.fails_with(&links)? else {
-                return self
-                    .smallest(links)
-                    .map(|links| Some(Strengthening::by(&links, self.seeds)));
+                return self.smallest(links).map(|links| self.explored(&links));
             };
             let before = links.len();
             for link in weak_links(&other) {
@@ -208,7 +214,21 @@ impl Judge<'_, '_> {
                 changes[at] = strong;
             }
         }
-        Some(Strengthening::by(&changes.concat(), self.seeds))
+        self.explored(&changes.concat())
+    }
+
+    /// Explores all runs with these changes, which no seed has refuted. Returns `None` if one of the runs refutes them.
+    fn explored(&mut self, changes: &[WeakLink]) -> Option<Strengthening> {
+        let raises = changes.iter().map(|link| link.raise).collect();
+        let cost = (self.begin, self.steps_max / PART_OF_ALL_RUNS);
+        let strengthening = Strengthening::by(changes, self.seeds);
+        match all_runs(self.session, self.run, raises, cost) {
+            AllRuns::Pass(runs) => {
+                Some(Strengthening { interleavings: Some(runs), ..strengthening })
+            }
+            AllRuns::Unknown => Some(strengthening),
+            AllRuns::Fail => None,
+        }
     }
 }
 

@@ -71,7 +71,8 @@ fn of_plain_threads(failure: Failure) -> Report {
         finding.run.orders = vec![OrderMark { event: 2, order: Ordering::Relaxed }];
         finding.run.output = "one\n\u{1b}[31mtwo\u{202e}\n".to_owned();
         let store = Strengthened { op: "store", place: here(), order: Ordering::Release };
-        finding.strengthening = Some(Strengthening { operations: vec![store], runs: 12 });
+        finding.strengthening =
+            Some(Strengthening { operations: vec![store], runs: 12, interleavings: Some(6) });
     })
 }
 

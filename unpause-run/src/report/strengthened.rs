@@ -30,8 +30,11 @@ pub struct Strengthened {
 pub struct Strengthening {
     /// The strengthened operations. The failure recurs if any of them keeps its original order.
     pub operations: Vec<Strengthened>,
-    /// The number of runs with all these operations strengthened.
+    /// The number of seeds that ran with all these operations strengthened.
     pub runs: u64,
+    /// The number of all interleavings with these operations strengthened, if a search has explored all of them and
+    /// none fails. `None` if no search did.
+    pub interleavings: Option<u64>,
 }
 
 impl Strengthening {
@@ -50,7 +53,7 @@ impl Strengthening {
                 None => operations.push(Strengthened { op, place, order: raise.of(*order) }),
             }
         }
-        Strengthening { operations, runs }
+        Strengthening { operations, runs, interleavings: None }
     }
 }
 
@@ -186,7 +189,7 @@ pub fn candidates(run: &Run, all: bool) -> Vec<Candidate> {
 
 /// Returns the strengthening as a hint for the user.
 pub(super) fn hint(strengthening: &Strengthening, runs: u64) -> String {
-    let Strengthening { operations, runs: tried } = strengthening;
+    let Strengthening { operations, runs: tried, interleavings } = strengthening;
     let mut text = "with ".to_owned();
     for (nth, Strengthened { op, place, order }) in operations.iter().enumerate() {
         let and = if nth == 0 { "" } else { " and " };
@@ -196,7 +199,12 @@ pub(super) fn hint(strengthening: &Strengthening, runs: u64) -> String {
             false => write!(text, "{and}{order:?} for the {op} at {place}"),
         };
     }
-    format!("{text}: not found again in {tried} seeds (it was found within {runs})")
+    match interleavings {
+        Some(all) => {
+            format!("{text}: proved, all {all} interleavings pass (it was found within {runs})")
+        }
+        None => format!("{text}: not found again in {tried} seeds (it was found within {runs})"),
+    }
 }
 
 #[cfg(test)]

@@ -208,7 +208,7 @@ fn a_hint_has_the_orders_that_mend_the_program() {
         let shown = screen(&report);
         assert_eq!(hinted(&report), *hint, "program {nth}: {shown}");
         let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-        let has_hint = shown.contains("not found again in");
+        let has_hint = shown.contains("not found again in") || shown.contains("proved, all ");
         assert_eq!(has_hint, !hint.is_empty(), "program {nth}: {shown}");
         for operation in *hint {
             let operation = match operation.split_once(" for the fence before") {
@@ -222,6 +222,28 @@ fn a_hint_has_the_orders_that_mend_the_program() {
     for (nth, program) in MENDED.iter().enumerate() {
         let report = runner("c11", 500).run_native(*program);
         assert!(report.passed(), "program {nth}: {}", screen(&report));
+    }
+}
+
+/// Programs with a proved hint, each with the program that has the orders of the hint.
+const PROVED: &[(usize, usize)] =
+    &[(0, 0), (1, 0), (2, 0), (3, 1), (4, 1), (5, 2), (6, 2), (9, 4), (10, 4), (11, 5), (15, 7)];
+
+/// The number of interleavings of a proved hint is the number of runs of a search of the mended program.
+#[test]
+fn a_hint_is_proved_by_all_runs() {
+    let _alone = alone();
+    for (weak, mended) in PROVED {
+        let report = runner("c11", 500).shrink(true).prove(0).why(0).run_native(HINTS[*weak].1);
+        let strengthening = report.finding.as_ref().and_then(|it| it.strengthening.as_ref());
+        let searched = runner("c11", 10_000).strategy("exhaustive").run_native(MENDED[*mended]);
+        assert!(
+            searched.searched.as_ref().is_some_and(|it| it.is_proof()),
+            "{}",
+            screen(&searched)
+        );
+        let proved = strengthening.and_then(|it| it.interleavings);
+        assert_eq!(proved, Some(searched.runs), "program {weak}: {}", screen(&report));
     }
 }
 

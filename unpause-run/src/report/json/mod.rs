@@ -170,7 +170,7 @@ fn finding(w: &mut Writer, finding: &Finding) {
         None => w.null("proof"),
     }
     match strengthening {
-        Some(Strengthening { operations, runs }) => {
+        Some(Strengthening { operations, runs, interleavings }) => {
             w.open_field("strengthening", '{');
             w.open_field("operations", '[');
             for Strengthened { op, place, order } in operations {
@@ -182,6 +182,7 @@ fn finding(w: &mut Writer, finding: &Finding) {
             }
             w.close(']');
             w.number("runs", *runs);
+            w.number_if("interleavings", *interleavings);
             w.close('}');
         }
         None => w.null("strengthening"),

@@ -104,8 +104,7 @@ fn mutate(runs: &mut Vec<Decisions>, chance: &mut Rng) {
 /// numbers of certificates, of refused changes, and of changes that leave all runs.
 fn verified<P: Bounds>(generate: impl Fn(&mut Rng) -> P) -> [u64; 3] {
     crate::engine::simulate::hook::install();
-    let (programs, runs_max, removals) =
-        if crate::long() { (100, 100, 10) } else { (30, 40, 4) };
+    let (programs, runs_max, removals) = if crate::long() { (100, 100, 10) } else { (30, 40, 4) };
     let (mut chance, mut counts) = (Rng::new(1), [0; 3]);
     for seed in 0..programs {
         let program = generate(&mut Rng::new(seed));

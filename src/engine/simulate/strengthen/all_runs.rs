@@ -1,0 +1,112 @@
+//! All runs with a strengthening: an exhaustive search with the stronger orders.
+
+use std::sync::Arc;
+
+use unpause_ordered::Set;
+
+use crate::engine::simulate::confirm::signature;
+use crate::engine::simulate::exhaust::ends_by_a_step;
+use crate::engine::simulate::job::WorkerJob;
+use crate::engine::simulate::session::Session;
+use crate::native;
+use crate::rt::Worker;
+use crate::run::Run;
+use crate::run::memory_model::{MemoryModel, Raise};
+use crate::strategy::Search;
+use crate::strategy::exhaustive::Exhaustive;
+use crate::strategy::search::{Apart, SearchProgress};
+
+/// The maximum number of runs of a search.
+const RUNS: u64 = 1_000;
+
+/// The result of a search for the failure.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum AllRuns {
+    /// All runs pass. This is their number.
+    Pass(u64),
+    /// A run has the same failure.
+    Fail,
+    /// The search is not complete, has left something out, or has found another failure.
+    Unknown,
+}
+
+/// Explores all runs with these orders, in at most `steps_max` steps, in which the beginning of each run counts as
+/// `begin` steps.
+pub(super) fn all_runs(
+    session: &Session<'_>,
+    run: &Run,
+    raises: Vec<Raise>,
+    (begin, steps_max): (u64, u64),
+) -> AllRuns {
+    // A search of a generated program explores less than all runs, and so does a search with the memory `sc`.
+    if session.config.memory != MemoryModel::C11 || !run.programs.is_empty() {
+        return AllRuns::Unknown;
+    }
+    let apart = Apart::ORDERS.and(Apart::DEATHS).and(Apart::STORES);
+    let explore = |apart| explore(session, run, (apart, raises.clone()), (begin, steps_max));
+    // Only the program shows if the counts of its references matter.
+    explore(apart).or_else(|| explore(apart.and(Apart::REFERENCES))).unwrap_or(AllRuns::Unknown)
+}
+
+/// Explores all runs. Returns `None` if the counts of references must distinguish runs, and do not.
+fn explore(
+    session: &Session<'_>,
+    run: &Run,
+    (apart, raises): (Apart, Vec<Raise>),
+    (begin, steps_max): (u64, u64),
+) -> Option<AllRuns> {
+    let search = Exhaustive::after(&[]);
+    search.tell_apart(apart);
+    let mut worker = Worker::new(search.strategy());
+    worker.raise(raises);
+    let job = WorkerJob::Search(Arc::new(search.clone()));
+    let watched = session.watch.follow(worker.progress(), job, run.seed);
+    session.show(apart);
+    let _shown = Shown(session);
+    let is_native = session.config.is_native();
+    // Earlier runs may have left these notes.
+    if is_native {
+        native::take_simplified();
+        native::take_shown_references();
+        native::take_strengthened();
+    }
+    let (wanted, limits) = (signature(run), session.limits_as(true));
+    let (mut untried, mut steps, mut result) = (Set::new(), 0, AllRuns::Unknown);
+    for _ in 0..RUNS {
+        watched.watched.begin(run.seed.0);
+        let failure = session.once_more(&mut worker, run.seed, &limits);
+        steps += worker.steps() + begin;
+        worker.add_untried(&mut untried);
+        worker.forget_histories();
+        if let Some(failure) = failure.as_ref().filter(|_| !search.is_blocked()) {
+            let is_same = Some(failure.signature()) == wanted;
+            result = if is_same { AllRuns::Fail } else { AllRuns::Unknown };
+            break;
+        }
+        if is_native && native::take_shown_references() && !apart.references {
+            return None;
+        }
+        if !search.advance(ends_by_a_step(failure.as_ref())) {
+            let SearchProgress { runs, blind, .. } = search.progress();
+            let leaves_out =
+                is_native && (native::take_simplified() || native::take_strengthened());
+            if untried.is_empty() && !blind && !leaves_out {
+                result = AllRuns::Pass(runs);
+            }
+            break;
+        }
+        if steps > steps_max {
+            break;
+        }
+    }
+    Some(result)
+}
+
+/// A guard that ends the differences that the search has shown.
+struct Shown<'a, 's>(&'a Session<'s>);
+
+impl Drop for Shown<'_, '_> {
+    fn drop(&mut self) {
+        self.0.show(Apart::NOTHING);
+    }
+}

@@ -129,6 +129,7 @@ pub static CHECKS: &[(&str, fn())] = &[
         "the_line_of_the_user_is_the_first_outside_of_std",
         sites::checks::the_line_of_the_user_is_the_first_outside_of_std,
     ),
+    ("the_places_of_a_thread_are_taken_over", sites::checks::the_places_of_a_thread_are_taken_over),
 ];
 
 /// Runs `body` on a simulated thread, as the current task. The thread has the name `name`, if any. Returns the error

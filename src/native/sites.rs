@@ -2,12 +2,14 @@
 //! is a point.
 
 pub(super) mod checks;
+mod kept_sites;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Deref;
 
 use unpause_native::{Execution, Frame, location, shortened};
 
+pub(super) use self::kept_sites::KeptSites;
 use super::by_number::ByNumber;
 use super::channels::{self, Position};
 use super::locks::LockStep;

@@ -15,7 +15,7 @@ use super::notes;
 use super::ops;
 use super::orders;
 use super::references::Counted;
-use super::sites::{Site, Sites};
+use super::sites::{KeptSites, Site};
 use super::spin::Looks;
 use super::waiter::Waiter;
 use crate::rt::WORLD;
@@ -27,7 +27,7 @@ use crate::seam::{ForeignLock, ForeignWord, Handle};
 
 thread_local! {
     static THREADS: RefCell<Threads> = RefCell::new(Threads::default());
-    static SITES: RefCell<Sites> = RefCell::new(Sites::default());
+    static SITES: RefCell<KeptSites> = RefCell::default();
 }
 
 /// The use of a condition variable in a run.
@@ -183,7 +183,7 @@ impl Threads {
         };
         let site = match request {
             Request::End | Request::Key | Request::Fault => Site::NOWHERE,
-            _ => SITES.with_borrow_mut(|sites| sites.find(execution, thread)),
+            _ => SITES.with_borrow_mut(|sites| sites.get().find(execution, thread)),
         };
         if !self.raised.is_empty()
             && let Request::Access(access) = &mut request
@@ -222,7 +222,7 @@ impl Threads {
 
     /// Returns the place of the last request of a thread.
     pub(super) fn site(execution: &Execution, thread: usize) -> Site {
-        SITES.with_borrow_mut(|sites| sites.find(execution, thread))
+        SITES.with_borrow_mut(|sites| sites.get().find(execution, thread))
     }
 
     /// Returns an empty list of reads for a thread, with the allocation of an ended thread, if any.
@@ -241,7 +241,7 @@ impl Threads {
         if self.lets_pass && !site.names_thread {
             let execution = self.execution();
             SITES.with_borrow_mut(|sites| {
-                execution.let_pass(sites.passing(execution, thread, site));
+                execution.let_pass(sites.get().passing(execution, thread, site));
             });
         }
     }

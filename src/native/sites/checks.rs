@@ -1,5 +1,8 @@
 //! Tests of the places of operations.
 
+use std::sync::Mutex;
+
+use super::kept_sites::LeftSites;
 use super::*;
 
 fn frame(function: &str, file: &str) -> Frame {
@@ -103,4 +106,14 @@ pub(in super::super) fn the_line_of_the_user_is_the_first_outside_of_std() {
     assert_eq!(site(&[load.clone(), merged, calls]).place.line(), 9);
     let ours = concat!(env!("CARGO_MANIFEST_DIR"), "/src/testing/parallel/blocking.rs");
     assert_eq!(site(&[load, frame("stages", ours), own]).place.file(), "src/grow.rs");
+}
+
+pub(in super::super) fn the_places_of_a_thread_are_taken_over() {
+    let left = LeftSites(Mutex::default());
+    let mut sites = left.take();
+    assert!(sites.known.is_empty(), "no thread has ended");
+    sites.known.insert(7, Site::NOWHERE);
+    left.leave(sites);
+    assert!(left.take().known.contains_key(&7));
+    assert!(left.take().known.is_empty(), "another thread has them");
 }

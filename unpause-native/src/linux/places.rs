@@ -1,13 +1,15 @@
 //! The source lines of return addresses, from the program's debug information.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, UnsafeCell};
 use std::panic::Location;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use addr2line::gimli::{self, Dwarf, EndianSlice, LittleEndian, SectionId};
 use object::{Object, ObjectSection};
 
 use super::image::load_address;
 use super::program::program;
+use super::thread::inside;
 
 /// A function call in the source. A return address has several such calls if functions were inlined.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -73,14 +75,62 @@ impl Frame {
 /// The debug information of the program.
 type Lines = addr2line::Context<EndianSlice<'static, LittleEndian>>;
 
+/// The debug information for all threads of the process, which use it in turn.
+static SHARED: Shared<Option<Lines>> =
+    Shared { is_used: AtomicBool::new(false), value: UnsafeCell::new(None) };
+
 thread_local! {
-    /// The debug information; `None` if the program has none.
-    static LINES: OnceCell<Option<Lines>> = const { OnceCell::new() };
+    /// The debug information for this thread alone; `None` if the program has none.
+    static OWN: OnceCell<Option<Lines>> = const { OnceCell::new() };
 }
 
-/// Reads the debug information, if this thread has not read it yet.
+/// A value that is computed at its first use, and that at most one thread uses at a time. Other threads do not wait. A
+/// copy of the process may contain a use by a thread that the copy does not have.
+struct Shared<T> {
+    is_used: AtomicBool,
+    value: UnsafeCell<Option<T>>,
+}
+
+// SAFETY: a thread uses the value only between two changes of `is_used`, which exclude and order the other threads.
+unsafe impl<T: Send> Sync for Shared<T> {}
+
+impl<T> Shared<T> {
+    /// Calls `act` with the value. Returns `act` if the value is in use.
+    fn with<R, F: FnOnce(&T) -> R>(&self, compute: fn() -> T, act: F) -> Result<R, F> {
+        /// A guard that ends the use when it is dropped, also by a panic.
+        struct End<'a>(&'a AtomicBool);
+        impl Drop for End<'_> {
+            fn drop(&mut self) {
+                self.0.store(false, Ordering::Release);
+            }
+        }
+        if self.is_used.swap(true, Ordering::Acquire) {
+            return Err(act);
+        }
+        let _end = End(&self.is_used);
+        // SAFETY: this thread alone has set `is_used`.
+        Ok(act(unsafe { (*self.value.get()).get_or_insert_with(compute) }))
+    }
+}
+
+/// Reads the debug information, if it is not yet known.
 pub(crate) fn load() {
-    LINES.with(|lines| _ = lines.get_or_init(read));
+    with_lines(|_| ());
+}
+
+/// Calls `act` with the debug information, which is `None` if the program has none. Returns `None` on a thread that
+/// ends, if another thread uses the debug information.
+fn with_lines<R>(act: impl FnOnce(Option<&Lines>) -> R) -> Option<R> {
+    let act = |lines: &Option<Lines>| act(lines.as_ref());
+    // The debug information is read on demand, and what a simulated thread allocates ends with its run.
+    let act = match inside() {
+        true => act,
+        false => match SHARED.with(read, act) {
+            Ok(done) => return Some(done),
+            Err(act) => act,
+        },
+    };
+    OWN.try_with(|lines| act(lines.get_or_init(read))).ok()
 }
 
 /// Reads the debug information.
@@ -97,8 +147,8 @@ fn read() -> Option<Lines> {
 /// Returns the frames at a return address, innermost first; empty without debug information.
 pub(crate) fn frames(return_address: usize) -> Vec<Frame> {
     let Some(address) = return_address.checked_sub(load_address() + 1) else { return Vec::new() };
-    let found = LINES.try_with(|lines| {
-        let Some(lines) = lines.get_or_init(read) else { return Vec::new() };
+    let found = with_lines(|lines| {
+        let Some(lines) = lines else { return Vec::new() };
         let found = lines.find_frames(address as u64).skip_all_loads();
         let Ok(mut found) = found else { return Vec::new() };
         let mut frames = Vec::new();
@@ -116,22 +166,22 @@ pub(crate) fn frames(return_address: usize) -> Vec<Frame> {
         }
         frames
     });
-    // A thread that ends has no thread-locals any more.
     found.unwrap_or_default()
 }
 
 /// Returns `true` for a return address in the compiled part of std.
 pub(crate) fn is_compiled_std(return_address: usize) -> bool {
     let Some(address) = return_address.checked_sub(load_address() + 1) else { return false };
-    LINES.with(|lines| {
-        let Some(lines) = lines.get_or_init(read) else { return false };
+    let found = with_lines(|lines| {
+        let Some(lines) = lines else { return false };
         let unit = lines.find_dwarf_and_unit(address as u64).skip_all_loads();
         let name = unit.and_then(|unit| unit.name).map(|name| name.slice());
         let name = String::from_utf8_lossy(name.unwrap_or_default());
         ["library/std/", "library/alloc/", "library/core/"]
             .iter()
             .any(|part| name.starts_with(part))
-    })
+    });
+    found.unwrap_or_default()
 }
 
 /// Returns the file in the format of reports. For a package from a registry, this is `package-version/…`.

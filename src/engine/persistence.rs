@@ -15,6 +15,7 @@ use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use unpause_ordered::{Set, sort};
@@ -128,11 +129,16 @@ pub(crate) fn regressions(
         ));
     }
     let mut files = Vec::new();
+    let all = manifest_dir.join("sim-regressions");
+    // Most packages keep no trace.
+    if matches!(fs::metadata(&all), Err(error) if error.kind() == io::ErrorKind::NotFound) {
+        return Ok(files);
+    }
     // The folder name without the target belongs to all tests with this path. A trace in it from a test in another
     // target is stale, and the report says so.
     let names = [&site.key(), &site.test].map(|name| [folder_name(name), plain_name(name)]);
     for name in Set::from_iter(names.into_iter().flatten()) {
-        let folder = manifest_dir.join("sim-regressions").join(name);
+        let folder = all.join(name);
         let unreadable = |error| Unreadable::Io(folder.clone(), error);
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => entries,
@@ -277,20 +283,28 @@ pub(crate) fn package_folder(site: &Site) -> PathBuf {
     target_folder(site).join("sim").join(folder_name(&site.package))
 }
 
-/// Returns Cargo's target folder: the highest folder above the running program that contains a marker file of Cargo.
-/// Cargo writes `CACHEDIR.TAG` only into a target folder that it created, and `.rustc_info.json` into every target
-/// folder.
+/// Returns Cargo's target folder: the [marked](marked_folder) folder, or the default folder of the package.
 fn target_folder(site: &Site) -> PathBuf {
-    let program = std::env::current_exe().ok();
-    let above = program.as_deref().into_iter().flat_map(Path::ancestors);
-    let marks = ["CACHEDIR.TAG", ".rustc_info.json"];
-    let is_marked = |folder: &&Path| marks.iter().any(|mark| folder.join(mark).exists());
-    let marked = above.filter(is_marked).last();
-    match (marked, &site.manifest_dir) {
+    match (marked_folder(), &site.manifest_dir) {
         (Some(folder), _) => folder.to_owned(),
         (None, Some(manifest_dir)) => manifest_dir.join("target"),
         (None, None) => PathBuf::from("target"),
     }
+}
+
+/// Returns the highest folder above the running program that contains a marker file of Cargo, if any. Cargo writes
+/// `CACHEDIR.TAG` only into a target folder that it created, and `.rustc_info.json` into every target folder. The
+/// folder is searched once per process.
+fn marked_folder() -> Option<&'static Path> {
+    static MARKED: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let find = || {
+        let program = std::env::current_exe().ok();
+        let above = program.as_deref().into_iter().flat_map(Path::ancestors);
+        let marks = ["CACHEDIR.TAG", ".rustc_info.json"];
+        let is_marked = |folder: &&Path| marks.iter().any(|mark| folder.join(mark).exists());
+        above.filter(is_marked).last().map(Path::to_owned)
+    };
+    MARKED.get_or_init(find).as_deref()
 }
 
 /// Returns the folder in which the user started Cargo, if it can be determined. Cargo runs a test in the folder of its

@@ -15,7 +15,7 @@
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
-use std::io::{Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use unpause_ordered::Set;
@@ -90,9 +90,7 @@ impl Mark {
     /// Marks a test, unless another process or runner executes it or the mark cannot be written. If a dead process left
     /// a mark, the runs of this process are noted.
     pub(crate) fn begin(config: &Config, site: &Site) -> Option<Mark> {
-        let path = Mark::path(config, site)?;
-        fs::create_dir_all(path.parent()?).ok()?;
-        Some(Mark::of(path)?.0)
+        Some(Mark::of(Mark::path(config, site)?)?.0)
     }
 
     /// Creates the mark in this file. Also returns the notes that a dead process left in it.
@@ -101,20 +99,18 @@ impl Mark {
         if marks.contains(&path) {
             return None;
         }
-        let left = match fs::read_to_string(&path) {
-            Err(_) => None,
-            Ok(text) => {
-                let left = left_in(&text)?;
-                // A process removes its mark before it ends. So if the mark still exists after the check, the process
-                // did not remove it.
-                if fs::read_to_string(&path).ok()? != text {
-                    return None;
-                }
-                fs::remove_file(&path).ok()?;
-                Some(left)
+        let create = || OpenOptions::new().write(true).create_new(true).open(&path);
+        let (mut file, left) = match create() {
+            Ok(file) => (file, None),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                fs::create_dir_all(path.parent()?).ok()?;
+                (create().ok()?, None)
+            }
+            Err(_) => {
+                let left = take_left(&path)?;
+                (create().ok()?, left)
             }
         };
-        let mut file = OpenOptions::new().write(true).create_new(true).open(&path).ok()?;
         file.write_all(line(&std::process::id()).as_bytes()).ok()?;
         marks.insert(path.clone());
         let notes = left
@@ -136,6 +132,19 @@ impl Drop for Mark {
         // An error is ignored, because another process may have removed the file.
         let _ = fs::remove_file(&self.path);
     }
+}
+
+/// Removes the mark of a dead process, and returns its notes. Returns `None` if the process of the mark exists.
+fn take_left(path: &Path) -> Option<Option<Vec<Note>>> {
+    let Ok(text) = fs::read_to_string(path) else { return Some(None) };
+    let left = left_in(&text)?;
+    // A process removes its mark before it ends. So if the mark still exists after the check, the process did not
+    // remove it.
+    if fs::read_to_string(path).ok()? != text {
+        return None;
+    }
+    fs::remove_file(path).ok()?;
+    Some(Some(left))
 }
 
 /// Removes all marks of this process, because the process is about to be ended deliberately.

@@ -141,7 +141,12 @@ fn watched<T>(session: &Session<'_>, act: impl FnOnce() -> T) -> T {
             scope.spawn(move || watchdog::watch(session, patience));
         }
         let _ended = session.watch.end_on_drop();
-        let (done, left) = left_threads::counted(|| budget::without_tokio(act));
+        let act = || budget::without_tokio(act);
+        // Plain threads of the runs are coroutines of OS threads, which are used again by other runs.
+        let (done, left) = match session.config.is_native() {
+            true => (act(), 0),
+            false => left_threads::counted(act),
+        };
         session.note_threads_left(left);
         done
     })

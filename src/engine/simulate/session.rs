@@ -344,8 +344,7 @@ impl<'a> Session<'a> {
 
     /// Stores a note about the OS threads that the runs have left, if any.
     pub(super) fn note_threads_left(&self, left: usize) {
-        // Plain threads of the runs are coroutines of OS threads, which are used again by other runs.
-        if left > 0 && !self.config.is_native() {
+        if left > 0 {
             let _ = self.started_threads.set(left_threads::note_left(&self.site.test, left));
         }
     }

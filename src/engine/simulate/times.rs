@@ -32,17 +32,20 @@ impl ThreadTimes {
     }
 
     fn of(times: &str, status: &str) -> Option<ThreadTimes> {
-        let mut numbers = times.split_whitespace().map(|number| number.parse::<u64>().ok());
-        let (ran, queued) = (numbers.next()??, numbers.next()??);
+        let (ran, queued) = times_of(times)?;
         let waits =
             status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
         let waits = waits.trim().parse().ok()?;
-        Some(ThreadTimes {
-            ran: Duration::from_nanos(ran),
-            queued: Duration::from_nanos(queued),
-            waits,
-        })
+        Some(ThreadTimes { ran, queued, waits })
     }
+}
+
+/// Returns the times in the text of a file `schedstat`: the time during which the thread ran, and the time during which
+/// it had no processor.
+fn times_of(text: &str) -> Option<(Duration, Duration)> {
+    let mut numbers = text.split_whitespace().map(|number| number.parse::<u64>().ok());
+    let (ran, queued) = (numbers.next()??, numbers.next()??);
+    Some((Duration::from_nanos(ran), Duration::from_nanos(queued)))
 }
 
 /// A handle to a thread of this process, with which another thread reads its times.
@@ -74,8 +77,9 @@ impl Thread {
     /// Returns the time during which the thread was ready to run but had no processor. Zero if the
     /// system does not provide it.
     pub(super) fn queued(&self) -> Duration {
-        let times = self.folder.as_deref().and_then(ThreadTimes::read);
-        times.map_or(Duration::ZERO, |times| times.queued)
+        let file = self.folder.as_deref().map(|folder| folder.join("schedstat"));
+        let times = file.and_then(|file| times_of(&fs::read_to_string(file).ok()?));
+        times.map_or(Duration::ZERO, |(_, queued)| queued)
     }
 }
 

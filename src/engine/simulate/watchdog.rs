@@ -165,6 +165,9 @@ impl WatchedWorker {
     }
 }
 
+/// The time before the first check of the workers.
+const FIRST: Duration = Duration::from_millis(5);
+
 thread_local! {
     static HERE: RefCell<Option<Arc<WatchedWorker>>> = const { RefCell::new(None) };
 }
@@ -351,6 +354,11 @@ pub(super) fn watch(session: &Session<'_>, patience: Duration) {
     // The time of the first unsuccessful attempt to interrupt a hanging thread.
     let mut refused: Option<Duration> = None;
     let mut state = session.watch.lock();
+    if !state.ended {
+        // Most tests end before the first check, which reads files of the system.
+        let waited = session.watch.ended.wait_timeout(state, FIRST.min(clock.interval));
+        state = waited.unwrap_or_else(PoisonError::into_inner).0;
+    }
     while !state.ended {
         let now = clock.elapsed();
         let runs = |watched: &&Arc<WatchedWorker>| !watched.paused.load(Ordering::Relaxed);
@@ -371,8 +379,9 @@ pub(super) fn watch(session: &Session<'_>, patience: Duration) {
             }
         }
         for (watched, position, since) in &seen {
-            let lasts = watched.time(now).since(*since);
-            if lasts >= session.watch.patience(watched, patience) {
+            let limit = session.watch.patience(watched, patience);
+            let may_hang = now.saturating_sub(since.now) >= limit;
+            if may_hang && watched.time(now).since(*since) >= limit {
                 hung = Some((watched.clone(), *position));
             }
         }

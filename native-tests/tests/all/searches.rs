@@ -267,3 +267,24 @@ fn a_visitor_receives_each_run_of_a_search_that_counts_references_once() {
     let searched = runner.run_native(a_destructor_with_a_point);
     assert_eq!((visited.len(), runs as u64), (runs, searched.runs));
 }
+
+/// The audit of a search samples fewer runs if they have few choices.
+#[test]
+fn an_audit_of_a_program_with_few_choices_is_short() {
+    let audit = |body: fn()| {
+        let report = Runner::new().hermetic().strategy("exhaustive").run_native(body);
+        let searched = report.searched.as_ref().filter(|searched| searched.is_proof());
+        searched.expect("a proof").audit.as_ref().expect("an audit").runs
+    };
+    let alone = || assert_eq!(AtomicU32::new(1).fetch_add(1, SeqCst), 1);
+    let joined = || {
+        let number = Arc::new(AtomicU32::new(0));
+        let other = number.clone();
+        let thread = thread::spawn(move || other.fetch_add(1, SeqCst));
+        number.fetch_add(1, SeqCst);
+        thread.join().unwrap();
+    };
+    let short = [audit(alone), audit(joined)];
+    assert!(short[0] == 10 && short[0] < short[1] && short[1] < 100, "{short:?}");
+    assert_eq!(audit(three_threads), 100);
+}

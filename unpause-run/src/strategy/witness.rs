@@ -27,6 +27,8 @@ struct Observation {
     observer: Observer,
     /// True if the run has ended and its last step is not yet in the order.
     ends: bool,
+    /// The product of the numbers of answers to all choices of the run.
+    ways: u64,
 }
 
 impl Witness {
@@ -67,6 +69,11 @@ impl Witness {
         look(self.seen().finish(cut))
     }
 
+    /// Returns the product of the numbers of answers to all choices of the last run. It is 1 for a run without a choice.
+    pub fn ways(&self) -> u64 {
+        self.seen().ways
+    }
+
     /// Returns `true` if tasks of the last run shared something outside this library. The class of the run is then
     /// meaningless.
     pub fn is_blind(&self) -> bool {
@@ -88,7 +95,7 @@ impl Witness {
 impl Observation {
     fn begin(&mut self) {
         self.order.truncate(0);
-        self.ends = false;
+        (self.ends, self.ways) = (false, 1);
         self.observer.begin_anew();
         self.observer.tell_apart(self.apart);
     }
@@ -144,6 +151,7 @@ impl Strategy for WitnessedStrategy {
             _ => self.strategy.pick(view)?,
         };
         let mut seen = self.seen.seen();
+        seen.ways = seen.ways.saturating_mul(candidates.len() as u64);
         if view.step() > 0 {
             seen.observer.after(view);
             seen.add_step();
@@ -156,7 +164,10 @@ impl Strategy for WitnessedStrategy {
 
     fn draw(&mut self, draw: &Draw) -> Result<u64, Mismatch> {
         let value = self.strategy.draw(draw)?;
-        self.seen.seen().observer.drew(value, draw.bound);
+        let mut seen = self.seen.seen();
+        seen.ways = seen.ways.saturating_mul(draw.bound);
+        seen.observer.drew(value, draw.bound);
+        drop(seen);
         self.drawn.push(true);
         Ok(value)
     }

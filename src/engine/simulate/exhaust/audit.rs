@@ -54,6 +54,12 @@ const RUNS_MAX: u64 = 20_000;
 /// class is new.
 const MADE_AGAIN: u64 = 5;
 
+/// The number of runs per strategy for each way in which a run of plain threads can take its choices. A program with few
+/// ways has fewer than [`RUNS`] sampled runs, because each run costs several microseconds. A random walk takes each way
+/// with the same probability if all runs have the same choices. Then random walks alone miss a given way with a
+/// probability of 2 %.
+const RUNS_OF_WAY: u64 = 4;
+
 /// The strategy name of a repeated run.
 const SAMPLED: &str = "sampled";
 
@@ -153,8 +159,12 @@ impl Auditor<'_, '_> {
         let watched = session.watch.follow(worker.progress(), WorkerJob::Seeds(strategy), Seed(0));
         session.rehearse(&mut worker, &watched.watched);
         let (mut kept, runs_max) = (0, runs.max(RUNS_MAX / STRATEGIES.len() as u64));
+        // A closure may change its captured values in each run, so its runs may differ without a choice.
+        let may_end_early =
+            self.search.is_some() && session.config.is_native() && !session.has_captured();
+        let mut enough = if may_end_early { MADE_AGAIN } else { u64::MAX };
         for number in 0..runs_max {
-            if kept == runs {
+            if kept == runs || number >= enough {
                 break;
             }
             let seed = Seed(number);
@@ -169,6 +179,7 @@ impl Auditor<'_, '_> {
                 false => self.look(&witness, (number, runs), failure.as_ref()),
             };
             kept += u64::from(seen.is_kept);
+            enough = enough.max(witness.ways().saturating_mul(RUNS_OF_WAY));
             if let Some(failure) = failure {
                 if self.is_news(&failure, &seen) {
                     self.sampled.fails(worker.extract(seed, name), seed);

@@ -254,7 +254,7 @@ pub(super) fn do_quietly(thread: usize, mut access: Access, site: Site) -> (u64,
         (old, new, word.filter(|_| !followed()))
     });
     if let Some(word) = word {
-        word.note(ops::op(&access, site), site.place, values(&access, old, new));
+        word.note(ops::op(&access, site), site.place, values(&access, site, (old, new)));
     }
     (old, new)
 }
@@ -267,7 +267,7 @@ fn do_in_step(thread: usize, mut access: Access, site: Site) -> (u64, u64) {
         let (old, new) = threads.perform(thread, &mut access, site);
         (old, new, word, op, threads.has_locks())
     });
-    word.note(op, site.place, values(&access, old, new));
+    word.note(op, site.place, values(&access, site, (old, new)));
     if has_locks {
         locks::changed_otherwise(access.address, new, site);
     }
@@ -282,7 +282,7 @@ fn sees(thread: usize, access: Access, site: Site, value: u64, noted: bool) -> b
     if noted || !again {
         let word = with(|threads| threads.word_at(access.address, ops::kind(&access), site));
         let load = Access { operation: Operation::Load, ..access };
-        let shown = if again { values(&load, value, value) } else { Values::None };
+        let shown = if again { values(&load, site, (value, value)) } else { Values::None };
         word.note(with(|threads| threads.op(&load, site)), site.place, shown);
         orders::mark(&load, value, site);
     }
@@ -290,10 +290,10 @@ fn sees(thread: usize, access: Access, site: Site, value: u64, noted: bool) -> b
 }
 
 /// Returns the values of a completed access, in the format of reports.
-pub(super) fn values(access: &Access, old: u64, new: u64) -> Values {
+pub(super) fn values(access: &Access, site: Site, (old, new): (u64, u64)) -> Values {
     with(|threads| {
         let execution = threads.execution();
-        ops::values(access, (old, new), |value| execution.stable_value(value))
+        ops::values(access, site, (old, new), |value| execution.stable_value(value))
     })
 }
 
@@ -342,7 +342,7 @@ impl Future for PointOfAccess {
                 let shown = |value| execution.stable_value(value);
                 let values = match failed {
                     Some(_) => Values::Refused(shown(old), shown(access.operand)),
-                    None => ops::values(access, (old, new), shown),
+                    None => ops::values(access, *site, (old, new), shown),
                 };
                 ((old, new, chosen == 0, threads.has_locks(), failed.is_some()), values)
             })

@@ -186,7 +186,7 @@ pub(super) async fn wake_op(
     };
     let (woken, more, old, new) = word.point(&WAKE_OP, site.place, act).await;
     let op = with(|threads| threads.op(&access, site));
-    other.note(op, site.place, values(&access, old, new));
+    other.note(op, site.place, values(&access, site, (old, new)));
     orders::mark(&access, old, site);
     locks::changed_otherwise(access.address, new, site);
     let_go(&woken, address, site);

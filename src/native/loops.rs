@@ -52,7 +52,7 @@ pub(super) async fn access(
             0 => threads.perform(thread, &mut access, site),
             nth => threads.execution().perform_seeing(thread, nth),
         });
-        ((old, new, chosen == 0), values(&access, old, new))
+        ((old, new, chosen == 0), values(&access, site, (old, new)))
     };
     let done = hold((&word, op), effect, site, (round, let_go), (look, looks)).await;
     let (old, new, is_newest) = done;

@@ -2,9 +2,10 @@
 
 use unpause_native::{Access, Operation};
 
+use super::orders;
 use super::sites::Site;
 use crate::run::event::Values;
-use crate::run::op::{self, Op};
+use crate::run::op::{self, Op, word};
 
 pub(super) const LOAD: Op = Op::new("load", op::Access::Read);
 const STORE: Op = Op::new("store", op::Access::Write);
@@ -72,9 +73,28 @@ pub(super) fn of_lock(access: &Access) -> &'static Op {
     }
 }
 
+/// The beginning of a read of one of loom's cells. The word of the cell counts reads, and a read sees only if the word
+/// also contains a write. So reads commute, like references.
+const BEGIN_READ: Op = of_reads(ADD, word::GAIN);
+/// The end of such a read.
+const END_READ: Op = of_reads(SUB, word::LOSE);
+
+const fn of_reads(op: Op, kind: op::kind::Kind) -> Op {
+    Op { kind: Some(kind), ..op }
+}
+
+/// Returns `true` for an operation with which a read of one of loom's cells begins or ends. With the memory `c11`, the
+/// operation has no other kind than each operation on memory, because it may be one of several that choose a store.
+fn is_of_read(access: &Access, site: Site) -> bool {
+    // A write adds a larger number.
+    site.is_of_cell && access.operand == 1 && !orders::may_be_old()
+}
+
 /// Returns the operation of an access at a place.
 pub(super) fn op(access: &Access, site: Site) -> &'static Op {
     match access.operation {
+        Operation::Add if is_of_read(access, site) => &BEGIN_READ,
+        Operation::Sub if is_of_read(access, site) => &END_READ,
         Operation::CompareExchange if site.looped == Some("fetch_max") => &MAX,
         Operation::CompareExchange if site.looped.is_some() => &MIN,
         Operation::Load => &LOAD,
@@ -101,13 +121,16 @@ pub(super) fn kind(access: &Access) -> &'static str {
     }
 }
 
-/// Returns the values that an access saw and left, in the form given by `shown`.
+/// Returns the values that an access at a place saw and left, in the form given by `shown`.
 pub(super) fn values(
     access: &Access,
+    site: Site,
     (old, new): (u64, u64),
     shown: impl Fn(u64) -> u64,
 ) -> Values {
     match access.operation {
+        // The number of reads differs between equivalent orders.
+        Operation::Add | Operation::Sub if is_of_read(access, site) => Values::None,
         Operation::Load => Values::Read(shown(old)),
         Operation::Store => Values::Wrote(shown(new)),
         Operation::CompareExchange if old != access.operand => {

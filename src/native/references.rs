@@ -133,7 +133,7 @@ pub(super) fn count(thread: usize, mut access: Access, site: Site) -> u64 {
         Operation::Sub if site.count_change == CountChange::Weak => change!(ops::SUB, word::LOSE),
         Operation::Sub => change!(ops::SUB, word::END),
         _ => {
-            word.note(ops::op(&access, site), site.place, values(&access, old, new));
+            word.note(ops::op(&access, site), site.place, values(&access, site, (old, new)));
             return old;
         }
     };

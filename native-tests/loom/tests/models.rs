@@ -80,6 +80,42 @@ fn a_write_beside_a_read_is_found() {
     });
 }
 
+/// The search has one run.
+#[test]
+fn reads_of_a_cell_commute() {
+    loom::model(|| {
+        let shared = Arc::new(UnsafeCell::new(1));
+        let threads = [0, 1].map(|_| {
+            let other = shared.clone();
+            // SAFETY: no thread writes the value while these threads run.
+            thread::spawn(move || other.with(|value| assert_eq!(unsafe { *value }, 1)))
+        });
+        // SAFETY: as above.
+        shared.with(|value| assert_eq!(unsafe { *value }, 1));
+        threads.map(|thread| thread.join().unwrap());
+        // SAFETY: the threads have ended.
+        shared.with_mut(|value| unsafe { *value = 2 });
+    });
+}
+
+/// A read begins before the write of another thread, or ends after it.
+#[test]
+#[should_panic(expected = "of another thread")]
+fn a_write_beside_one_of_two_reads_is_found() {
+    loom::model(|| {
+        let cell = Arc::new(UnsafeCell::new(0));
+        let (first, second) = (cell.clone(), cell.clone());
+        // SAFETY: violated, so the model must fail.
+        let threads = [
+            thread::spawn(move || first.with(|value| unsafe { *value })),
+            thread::spawn(move || second.with(|value| unsafe { *value })),
+        ];
+        // SAFETY: as above.
+        cell.with_mut(|value| unsafe { *value = 1 });
+        threads.map(|thread| thread.join().unwrap());
+    });
+}
+
 fn publishes(order: loom::sync::atomic::Ordering) {
     loom::model(move || {
         let message = Arc::new((AtomicUsize::new(0), AtomicBool::new(false)));

@@ -60,6 +60,8 @@ struct List {
     sites: Vec<Site>,
     /// True if the program was searched.
     is_searched: bool,
+    /// True if no breakpoint can be set at some of the instructions.
+    has_unknown: bool,
 }
 
 impl List {
@@ -180,6 +182,9 @@ pub(crate) fn entered() -> BTreeSet<&'static str> {
     if !list.is_searched && compiled::std_is_replaced() {
         return [NOT_SEARCHED].into();
     }
+    if !list.has_unknown && !REMOVED.load(Ordering::Acquire) {
+        return BTreeSet::new();
+    }
     let is_entered = |site: &&Site| site.code.is_none() || site.hit.load(Ordering::Relaxed);
     list.sites.iter().filter(is_entered).map(|site| site.function).collect()
 }
@@ -239,7 +244,8 @@ fn load() -> List {
     sites.sort_by_key(|site| site.address);
     // Several instructions of a function may share a breakpoint at the start of the function.
     sites.dedup_by_key(|site| site.address);
-    List { sites, is_searched: true }
+    let has_unknown = sites.iter().any(|site| site.code.is_none());
+    List { sites, is_searched: true, has_unknown }
 }
 
 /// Returns the addresses of the statics in the list: the Rust statics of the program that have a name of C.

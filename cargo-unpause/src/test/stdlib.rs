@@ -95,7 +95,7 @@ pub(super) fn build(
     let library = library(rustc, "libstd-")?;
     let mut hasher = DefaultHasher::new();
     let made_of = (&version, &library, REPLACEMENTS, CHECK, fallback, flags::INSTRUMENTATION);
-    (made_of, scan::END, FORM).hash(&mut hasher);
+    (made_of, names::LISTS, CALL_X86_64, CALL_AARCH64, scan::END, FORM).hash(&mut hasher);
     let hash = format!("{:016x}", hasher.finish());
     let refuse = |difference: String| {
         let release = version.lines().next().unwrap_or_default();

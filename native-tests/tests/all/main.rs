@@ -10,6 +10,7 @@ mod chances;
 mod closures;
 mod corpus;
 mod dispatchers;
+mod entered;
 mod files;
 mod fold;
 mod helpers;

@@ -448,32 +448,3 @@ fn a_failed_initialiser_with_a_waiter_is_found() {
     }
     finds("failed initialiser", planted, fixed);
 }
-
-/// Functions of std with locks of their own end each claim of a proof, with their names.
-#[test]
-fn an_entry_of_code_that_is_not_instrumented_is_no_proof() {
-    fn unseen(body: fn()) -> Vec<String> {
-        let report = runner("exhaustive", 10_000).run_native(body);
-        assert!(report.finding.is_none(), "{}", failure(&report));
-        let searched = report.searched.unwrap();
-        assert_eq!(searched.is_proof(), searched.unseen.is_empty());
-        searched.unseen
-    }
-    let printed = unseen(|| {
-        let thread = thread::spawn(|| print!(""));
-        thread.join().unwrap();
-    });
-    assert!(printed.contains(&"std::io::stdio::_print".to_owned()), "{printed:?}");
-    let environment = unseen(|| {
-        let thread = thread::spawn(|| std::env::var("HOME").is_ok());
-        let _ = thread.join().unwrap();
-    });
-    assert_eq!(environment, ["std::env::_var"]);
-    let hook = unseen(|| std::panic::set_hook(std::panic::take_hook()));
-    assert_eq!(hook, ["std::panicking::set_hook", "std::panicking::take_hook"]);
-    let none = unseen(|| {
-        let thread = thread::spawn(|| resume_unwind(Box::new(())));
-        assert!(thread.join().is_err());
-    });
-    assert!(none.is_empty(), "{none:?}");
-}

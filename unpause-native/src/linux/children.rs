@@ -22,7 +22,7 @@ pub(crate) fn entered(thread: &mut Thread, path: &str, frame: usize) {
         .strip_prefix("<std::process::Command>::")
         .is_some_and(|method| STARTS.contains(&method));
     if starts {
-        thread.starts_child = frame;
+        thread.std_calls.starts_child = frame;
     }
 }
 
@@ -30,7 +30,7 @@ impl Thread {
     /// Returns `true` if a function that starts a process calls a libc function with this frame.
     pub(crate) fn starts_child(&self, frame: usize) -> bool {
         // The stack grows towards lower addresses.
-        frame < self.starts_child
+        frame < self.std_calls.starts_child
     }
 }
 
@@ -123,7 +123,7 @@ spawns! {
 /// Records that the pipes of the child are created, and that the run has another process.
 fn started() {
     if let Some(thread) = current() {
-        thread.starts_child = 0;
+        thread.std_calls.starts_child = 0;
         thread.run().net.has_processes = true;
     }
 }

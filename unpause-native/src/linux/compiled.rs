@@ -56,6 +56,9 @@ unsafe extern "C" fn unpause_std_entered(path: *const c_char) {
         let path = path.to_str().unwrap_or("a function of std");
         streams::entered(path);
         children::entered(thread, path, frame);
+        if thread.std_calls.is_print(path, frame) {
+            return;
+        }
         ENTERED.lock().unwrap_or_else(PoisonError::into_inner).insert(path);
     });
 }

@@ -5,6 +5,7 @@
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, CString, c_char, c_int};
 
+use super::compiled::note_entered;
 use super::net::disk;
 use super::polled;
 use super::real::real;
@@ -70,8 +71,11 @@ fn value(entry: &CStr) -> &CStr {
     CStr::from_bytes_with_nul(bytes.get(from..).unwrap_or(b"\0")).unwrap_or_default()
 }
 
-/// Changes the environment with a libc function, whose allocations outlive the run.
+/// Changes the environment with a libc function, whose allocations outlive the run. Searches do not see this change.
 fn changing(change: impl FnOnce() -> c_int) -> c_int {
+    if current().is_some() {
+        note_entered("a change of the environment");
+    }
     outside_of_run(|before| _ = before.variables.get_or_insert_with(|| texts(&entries())), change)
 }
 

@@ -49,6 +49,7 @@ mod regions;
 mod request;
 mod signals;
 mod statics;
+mod std_calls;
 mod std_state;
 mod switch;
 mod temporary;

@@ -18,6 +18,7 @@ use super::keys::Ending;
 use super::local::{FRAMES, Run};
 use super::masks;
 use super::request::{Call, Request};
+use super::std_calls::StdCalls;
 use super::switch::{self, Context, frame_pointer, switch};
 use super::threads;
 
@@ -73,8 +74,8 @@ pub(crate) struct Thread {
     pub(crate) destructors: Vec<Destructor>,
     /// The values of the thread for keys of libc: see `keys.rs`.
     pub(crate) specific: Vec<(libc::pthread_key_t, *mut c_void)>,
-    /// The frame of a std function that starts a process, or 0.
-    pub(crate) starts_child: usize,
+    /// The std functions that the thread is in.
+    pub(crate) std_calls: StdCalls,
     /// A hash of the thread's position in the thread tree.
     pub(crate) path: u64,
     pub(crate) children: u64,
@@ -229,8 +230,8 @@ impl Thread {
     pub(crate) fn stop(&mut self, request: Request, caller: (usize, usize)) -> u64 {
         self.request = request;
         self.caller = caller;
-        if self.lent.get() != usize::MAX {
-            self.note_return();
+        if self.lent.get() != usize::MAX || self.std_calls.may_print() {
+            self.note_stop();
         }
         // SAFETY: the carrier is suspended in `resume`, and its context is valid until it resumes the thread.
         unsafe { switch(&mut self.context, &raw const (*self.run).carrier) };
@@ -370,7 +371,7 @@ impl Thread {
             thread.outside = 0;
             thread.destructors.clear();
             thread.specific.clear();
-            thread.starts_child = 0;
+            thread.std_calls = StdCalls::default();
             thread.path = path;
             thread.children = 0;
             thread.allocations = 0;

@@ -40,8 +40,8 @@ const REPLACED: &[(&str, &str, Presence)] = &[
 ];
 
 /// The presence of a function in the supported standard libraries.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Presence {
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Presence {
     Always,
     Unstable,
 }
@@ -73,7 +73,7 @@ const HARMLESS: &[&str] = &[
 const INERT: &[&str] = &["fmt", "drop_slow", "Error", "_Unwind"];
 
 /// Path prefixes of functions with internal locks, which are not replaced. If a thread enters such a function, the
-/// search proves nothing.
+/// search proves nothing. Functions that only read the environment exclude no other readers, so they are not among them.
 const NOTED: &[&str] = &[
     "std::io::stdio::_print",
     "std::io::stdio::_eprint",
@@ -82,12 +82,11 @@ const NOTED: &[&str] = &[
     "std::io::stdio::is_terminal",
     "<std::io::stdio::Std",
     "<&std::io::stdio::Std",
-    "std::env::_var",
-    "std::env::var",
-    "std::env::vars",
     "std::env::home_dir",
-    "std::env::temp_dir",
-    "std::sys::env::unix::",
+    "std::env::set_var",
+    "std::env::remove_var",
+    "std::sys::env::unix::setenv",
+    "std::sys::env::unix::unsetenv",
     "std::alloc::set_alloc_error_hook",
     "std::panic::set_backtrace_style",
     "std::panicking::set_hook",
@@ -108,6 +107,10 @@ const NOTED: &[&str] = &[
 
 /// Path fragments of functions that match `NOTED` but have no lock.
 const UNLOCKED: &[&str] = &["fmt::Debug", "Raw as", "::properties", "StdioExt"];
+
+/// All lists that determine the symbols.
+pub(super) const LISTS: (&[(&str, &str, Presence)], [&[&str]; 5]) =
+    (REPLACED, [AREAS, HARMLESS, INERT, NOTED, UNLOCKED]);
 
 /// The symbols of one standard library.
 #[derive(Debug, Default, PartialEq)]

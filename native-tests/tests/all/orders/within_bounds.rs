@@ -63,7 +63,7 @@ fn a_bounded_search_finds_all_outcomes_of_litmus_programs() {
     let is_long = silent_seeds(0) > 0;
     let runs_max = if is_long { 1_000_000 } else { 4_000 };
     let table = TABLE.lines().map(|line| Litmus::parse(line.split_once('\t').expect("a name").1));
-    let [complete, too_large] = searched(table.step_by(if is_long { 1 } else { 3 }), runs_max);
+    let [complete, too_large] = searched(table.step_by(if is_long { 1 } else { 4 }), runs_max);
     assert!(complete > too_large, "{complete} {too_large}");
     let mut stream = Random(9);
     let limits = Limits { acts: 4, threads: 3, words: 2 };

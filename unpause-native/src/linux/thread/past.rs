@@ -14,6 +14,7 @@ use crate::linux::heap::{self, Memory};
 use crate::linux::local::Run;
 use crate::linux::orders;
 use crate::linux::request::Request;
+use crate::linux::std_calls::StdCalls;
 use crate::linux::switch::Context;
 
 /// The number of threads of a run that have their own workers.
@@ -78,7 +79,7 @@ impl Thread {
             outside: 1,
             destructors: Vec::new(),
             specific: Vec::new(),
-            starts_child: 0,
+            std_calls: StdCalls::default(),
             path: 0,
             children: 0,
             allocations: 0,

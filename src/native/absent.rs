@@ -155,7 +155,7 @@ pub(crate) fn is_detail(_why: &str) -> bool {
 
 /// Returns `None`: no run steps locks of plain threads.
 #[allow(dead_code, reason = "the real build explains no failure")]
-pub(crate) fn exact_detail(_properties: u64) -> Option<u64> {
+pub(crate) fn exact_detail(_properties: u64, _bound: u64) -> Option<u64> {
     None
 }
 

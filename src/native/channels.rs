@@ -1,11 +1,18 @@
-//! Channels and queues: an operation of a channel of std or crossbeam, or of a queue of crossbeam, takes few steps, in
-//! place of one step for each access to its memory.
+//! Operations of channels and of some other objects that take few steps, in place of one step for each access to their
+//! memory.
 //!
-//! Each operation of a channel acts as if it took effect at one moment. If another thread acts within an operation, it
-//! could as well act before or after the operation, with the same outcome. In a search and in three quarters of the
-//! seeds, an access of an operation takes effect in the step of the previous access, if it follows that access in the
-//! code. The same applies to free locks, futex waits and wakes within the operation. A new step begins after a wait,
-//! and where the operation repeats code.
+//! Each operation of a channel or queue acts as if it took effect at one moment. If another thread acts within an
+//! operation, it could as well act before or after the operation, with the same outcome. In a search and in three
+//! quarters of the seeds, an access of an operation takes effect in the step of the previous access, if it follows that
+//! access in the code. The same applies to free locks, futex waits and wakes within the operation. A new step begins
+//! after a wait, and where the operation repeats code.
+//!
+//! In a search, this also applies to rendezvous channels, to [queues of parking_lot](super::lot_queues), to values that
+//! are initialized once, and to scopes of threads. Some of their operations take effect at several moments, but between
+//! these moments a thread waits.
+//!
+//! One effect is left out: if an operation that waits by `park` finds at the last moment that it need not wait, a later
+//! `park` of its thread returns at once. std documents that `park` may return at any time.
 //!
 //! The step has all its accesses as effects. So a search knows which steps conflict.
 //!
@@ -16,56 +23,178 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use unpause_native::{Frame, Request};
 
+use super::lot_queues;
 use super::orders;
 use super::sites::Site;
 use super::threads::with;
 use crate::run::functions::last_name;
 use crate::run::points::Points;
 
-/// A place in the code of a channel or queue.
+/// The kinds of operations that take few steps in a run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub(super) enum Short {
+    #[default]
+    None,
+    /// Channels with a buffer, and queues.
+    Channels,
+    /// All operations for which this is possible. Only searches have them.
+    All,
+}
+
+impl Short {
+    /// Returns the operations with this number.
+    pub(super) fn of_number(number: u64) -> Short {
+        match number {
+            0 => Short::None,
+            1 => Short::Channels,
+            _ => Short::All,
+        }
+    }
+}
+
+/// A place in the code of an operation.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) struct Position {
-    /// A hash of the outermost function of the channel on the stack.
+    /// A hash of the outermost function of the object on the stack.
     function: u64,
     /// The line and column in this function, and in each function that it has called, outermost first.
     lines: Vec<(u32, u32)>,
+    /// The smallest set of operations that includes this one.
+    kind: Short,
+    /// True for the tries of a call before it waits.
+    is_try: bool,
+    /// True for accesses that the operation repeats while it holds its lock.
+    repeats: bool,
+    /// True for the accesses of a call that is a single operation of its own.
+    is_of_lock: bool,
 }
 
 /// The folders of channels, and the files whose functions are parts of operations. The first access of each operation
 /// that begins in one of these files is always the same, except where the code repeats.
 const CODE: &[(&str, &[&str])] = &[
-    ("/std/src/sync/mpmc/", &["/list.rs", "/array.rs", "/counter.rs", "/waker.rs", "/context.rs"]),
+    (
+        "/std/src/sync/mpmc/",
+        &["/list.rs", "/array.rs", "/zero.rs", "/counter.rs", "/waker.rs", "/context.rs"],
+    ),
     (
         "/crossbeam-channel-",
-        &["/flavors/list.rs", "/flavors/array.rs", "/counter.rs", "/waker.rs", "/context.rs"],
+        &[
+            "/flavors/list.rs",
+            "/flavors/array.rs",
+            "/flavors/zero.rs",
+            "/counter.rs",
+            "/waker.rs",
+            "/context.rs",
+        ],
     ),
     ("/crossbeam-queue-", &["/array_queue.rs", "/seg_queue.rs"]),
 ];
 
 /// Files of channels whose operations take effect at several moments.
-const OTHERS: &[&str] = &["/std/src/sync/mpmc/zero.rs", "/flavors/zero.rs"];
+const RENDEZVOUS: &[&str] = &["/std/src/sync/mpmc/zero.rs", "/flavors/zero.rs"];
+
+/// Files whose operations take few steps in searches, with their folders: a value is initialized once, or a scope waits
+/// for its threads.
+const OF_SEARCHES: &[(&str, &[&str])] = &[
+    ("/std/src/sync/", &["/once_lock.rs", "/lazy_lock.rs", "/once.rs"]),
+    ("/rustc/unpause/replaced/", &["/once.rs"]),
+    ("/std/src/thread/", &["/scoped.rs"]),
+    ("/once_cell-", &["/lib.rs", "/imp_std.rs"]),
+];
 
 impl Position {
-    /// Returns the place of these functions, innermost first, in an operation of a channel. Returns `None` if the
-    /// innermost function outside of std belongs to no channel.
+    /// Returns the place of these functions, innermost first, in an operation. Returns `None` if the innermost function
+    /// outside of std belongs to no operation.
     pub(super) fn of(frames: &[Frame]) -> Option<Position> {
-        let is_between = |frame: &&Frame| frame.is_of_std() || frame.file.contains("/crossbeam-");
-        let inner = &frames[..frames.iter().take_while(is_between).count()];
-        let is_other = |frame: &Frame| OTHERS.iter().any(|file| frame.file.ends_with(file));
-        let outermost = inner.iter().rposition(is_of_channel)?;
-        if inner.iter().any(is_other) {
+        Position::of_channel(frames)
+            .or_else(|| Position::of_parking(frames))
+            .or_else(|| Position::of_other(frames))
+    }
+
+    fn of_channel(frames: &[Frame]) -> Option<Position> {
+        let operation = within(frames, "/crossbeam-", CODE)?;
+        let is_other = |frame: &Frame| RENDEZVOUS.iter().any(|end| frame.file.ends_with(end));
+        let kind = if operation.iter().any(is_other) { Short::All } else { Short::Channels };
+        let position = Position::new(operation, kind)?;
+        Some(Position { is_try: is_try(operation, &frames[operation.len()..]), ..position })
+    }
+
+    fn of_parking(frames: &[Frame]) -> Option<Position> {
+        let operation = lot_queues::operation(frames)?;
+        Some(Position {
+            is_try: lot_queues::is_try(operation),
+            repeats: lot_queues::repeats(operation),
+            is_of_lock: lot_queues::is_of_lock(operation),
+            ..Position::new(operation, Short::All)?
+        })
+    }
+
+    fn of_other(frames: &[Frame]) -> Option<Position> {
+        Position::new(within(frames, "/once_cell-", OF_SEARCHES)?, Short::All)
+    }
+
+    /// Returns the place of these functions, the last of which is the outermost function of the object. Returns `None`
+    /// if a line is unknown, because the compiler has merged the code with other code.
+    fn new(operation: &[Frame], kind: Short) -> Option<Position> {
+        let outermost = operation.last()?;
+        let mut hasher = DefaultHasher::new();
+        (&outermost.file, last_name(&outermost.function)).hash(&mut hasher);
+        let lines = operation.iter().rev().map(|frame| (frame.line, frame.column));
+        let lines: Vec<_> = lines.collect();
+        if kind == Short::All && lines.iter().any(|(line, _)| *line == 0) {
             return None;
         }
-        let mut hasher = DefaultHasher::new();
-        (&inner[outermost].file, last_name(&inner[outermost].function)).hash(&mut hasher);
-        let lines = inner[..=outermost].iter().rev().map(|frame| (frame.line, frame.column));
-        Some(Position { function: hasher.finish(), lines: lines.collect() })
+        let function = hasher.finish();
+        Some(Position { function, lines, kind, is_try: false, repeats: false, is_of_lock: false })
+    }
+
+    /// Returns `true` for a channel with a buffer, or a queue.
+    pub(super) fn is_of_channel(&self) -> bool {
+        self.kind == Short::Channels
     }
 
     /// Returns `true` if this place follows another place in the code of one function.
-    fn follows(&self, other: &Position) -> bool {
-        self.function == other.function && self.lines > other.lines
+    fn follows(&self, other: &Position, short: Short) -> bool {
+        let tries_again = || short == Short::All && self.is_try && other.is_try;
+        let is_behind = || self.lines > other.lines || self.repeats || tries_again();
+        self.function == other.function && is_behind()
     }
+}
+
+/// Returns those functions, innermost first, that belong to an operation in one of these files. The packages whose
+/// folders contain `package` may call std within the operation.
+fn within<'a>(
+    frames: &'a [Frame],
+    package: &str,
+    files: &[(&str, &[&str])],
+) -> Option<&'a [Frame]> {
+    let is_between = |frame: &&Frame| frame.is_of_std() || frame.file.contains(package);
+    let inner = &frames[..frames.iter().take_while(is_between).count()];
+    let is_in = |frame: &Frame| {
+        files.iter().any(|(folder, files)| {
+            frame.file.contains(folder) && files.iter().any(|file| frame.file.ends_with(file))
+        })
+    };
+    let outermost = inner.iter().rposition(is_in)?;
+    Some(&inner[..=outermost])
+}
+
+/// Returns `true` for a load or a yield with which a call of crossbeam-channel tries to send or to receive, before it
+/// waits without a limit. A call tries some times. If it fails, it has only loaded values, and no call returns after
+/// these loads, unless the other ends of the channel are gone for ever. So all tries can be at one moment.
+fn is_try(operation: &[Frame], callers: &[Frame]) -> bool {
+    let [.., inner, outermost] = operation else { return false };
+    let is_in = |frame: &Frame, file: &str, names: [&str; 2]| {
+        frame.file.ends_with(file) && names.contains(&last_name(&frame.function))
+    };
+    let calls = ["send", "recv"];
+    let waits = ["/flavors/array.rs", "/flavors/list.rs"];
+    let loads = operation.first().is_some_and(|frame| last_name(&frame.function) == "atomic_load");
+    waits.iter().any(|file| {
+        let tries = loads && is_in(inner, file, ["start_send", "start_recv"]);
+        let pauses = is_in(inner, "/backoff.rs", ["snooze", "spin"]);
+        is_in(outermost, file, calls) && (tries || pauses)
+    }) && callers.first().is_some_and(|caller| is_in(caller, "/src/channel.rs", calls))
 }
 
 /// Returns `true` for a function of a crate with channels or queues.
@@ -73,16 +202,10 @@ pub(super) fn has(frame: &Frame) -> bool {
     CODE.iter().any(|(folder, _)| frame.file.contains(folder))
 }
 
-fn is_of_channel(frame: &Frame) -> bool {
-    CODE.iter().any(|(folder, files)| {
-        frame.file.contains(folder) && files.iter().any(|file| frame.file.ends_with(file))
-    })
-}
-
-/// The operations of channels of one thread.
+/// The operations of one thread that take few steps.
 #[derive(Debug)]
 pub(super) struct Operations {
-    are_short: bool,
+    short: Short,
     /// The place of the last request that may be a point.
     last: Option<Site>,
 }
@@ -90,14 +213,14 @@ pub(super) struct Operations {
 impl Operations {
     pub(super) fn begin() -> Operations {
         // With the memory c11, an operation may choose another store than the newest.
-        let are_short = with(|threads| threads.channels) && !orders::may_be_old();
-        Operations { are_short, last: None }
+        let short = if orders::may_be_old() { Short::None } else { with(|threads| threads.short) };
+        Operations { short, last: None }
     }
 
-    /// Returns `true` if a request belongs to the step of the previous request of the thread.
+    /// Returns `true` if a request belongs to the step of the previous request of the thread. A yield is then left out.
     #[inline]
     pub(super) fn continue_with(&mut self, request: &Request, site: Site, points: Points) -> bool {
-        self.are_short && self.follow(request, site, points)
+        self.short != Short::None && self.follow(request, site, points)
     }
 
     fn follow(&mut self, request: &Request, site: Site, points: Points) -> bool {
@@ -107,9 +230,81 @@ impl Operations {
             return false;
         }
         let last = self.last.replace(site);
+        if matches!(request, Request::Yield) && self.short != Short::All {
+            return false;
+        }
         match (last.and_then(|last| last.0.channel.as_ref()), &site.channel) {
-            (Some(last), Some(next)) => next.follows(last),
+            (Some(last), Some(next)) => {
+                last.kind.max(next.kind) <= self.short
+                    && !next.is_of_lock
+                    && next.follows(last, self.short)
+            }
             _ => false,
         }
+    }
+}
+
+/// Tests of this file.
+pub(super) mod checks {
+    use super::*;
+
+    /// Returns the place of an access that was called by these functions: the last part of a name, a file and a line.
+    fn position(callers: &[(&str, &str, u32)]) -> Option<Position> {
+        let frame = |(function, file, line): (&str, &str, u32)| Frame {
+            function: function.into(),
+            file: file.into(),
+            line,
+            column: 5,
+        };
+        let atomic = ("atomic_load", "/rustc/00/library/core/src/sync/atomic.rs", 9);
+        let frames: Vec<_> =
+            std::iter::once(atomic).chain(callers.iter().copied()).map(frame).collect();
+        Position::of(&frames)
+    }
+
+    pub(in super::super) fn accesses_that_belong_to_one_step_are_known() {
+        let own = ("act", "src/lib.rs", 3);
+        let (condvar, mutex, core, array) = (
+            "/registry/src/x/parking_lot-0.12.5/src/condvar.rs",
+            "/registry/src/x/parking_lot-0.12.5/src/raw_mutex.rs",
+            "/registry/src/x/parking_lot_core-0.9.12/src/parking_lot.rs",
+            "/registry/src/x/crossbeam-channel-0.5.17/src/flavors/array.rs",
+        );
+        let channel = "/registry/src/x/crossbeam-channel-0.5.17/src/channel.rs";
+        let follows = |next: &[_], last: &[_]| match (position(next), position(last)) {
+            (Some(next), Some(last)) => next.follows(&last, Short::All),
+            _ => false,
+        };
+        let first = [("notify_one", condvar, 10), own];
+        let slow = |line| {
+            [
+                ("unpark_requeue", core, line),
+                ("notify_one_slow", condvar, 20),
+                ("notify_one", condvar, 12),
+                own,
+            ]
+        };
+        assert!(follows(&slow(50), &first));
+        assert!(follows(&slow(40), &slow(50)), "the queue is locked");
+        assert!(!follows(&first, &slow(50)), "another call");
+        let bucket = |line| {
+            [
+                ("lock_bucket", core, line),
+                ("notify_one_slow", condvar, 20),
+                ("notify_one", condvar, 12),
+                own,
+            ]
+        };
+        assert!(!follows(&bucket(40), &bucket(50)), "the queue is not locked yet");
+        let locks = [("lock", mutex, 30), ("wait", condvar, 80), own];
+        assert!(position(&locks).is_some_and(|position| position.is_of_lock));
+        let tries = |line| [("lock_slow", mutex, line), ("try_lock_for", mutex, 35), own];
+        assert!(follows(&tries(60), &tries(70)), "the call goes on");
+        assert!(!follows(&[("try_lock_for", mutex, 34), own], &tries(70)), "another call");
+        let receive =
+            |line, by| [("start_recv", array, line), (by, array, 90), (by, channel, 5), own];
+        assert!(follows(&receive(40, "recv"), &receive(50, "recv")), "the call tries again");
+        assert!(!follows(&receive(40, "try_recv"), &receive(50, "try_recv")), "another call");
+        assert_eq!(position(&[own, ("notify_one", condvar, 10)]), None, "called by it, not of it");
     }
 }

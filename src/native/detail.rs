@@ -90,11 +90,12 @@ pub(crate) fn is_detail(why: &str) -> bool {
     why == seam::PROPERTIES
 }
 
-/// Returns this decision with the detail of searches. `None` if its detail leaves out no orders of lock operations.
-pub(crate) fn exact_detail(properties: u64) -> Option<u64> {
+/// Returns this decision, which is below `bound`, with the detail of searches. `None` if its detail leaves out no orders
+/// of lock operations.
+pub(crate) fn exact_detail(properties: u64, bound: u64) -> Option<u64> {
     let detail = Detail::of_number(seam::detail_in(properties));
     let leaves_out = matches!(detail, Detail::Calls | Detail::Queues);
-    leaves_out.then(|| seam::with_detail(properties, Detail::of_searches()))
+    leaves_out.then(|| seam::with_detail((properties, bound), Detail::of_searches()))
 }
 
 impl Detail {

@@ -74,7 +74,7 @@ pub(super) async fn drive(thread: usize) {
                     None => do_in_loop(thread, access, site, (continues, &mut looks)).await,
                 },
             },
-            Request::Yield if site.is_behind && queues::are_on() => 0,
+            Request::Yield if continues || site.is_behind && queues::are_on() => 0,
             Request::Yield if !points.all && looks.yields_again(thread, &site) => 0,
             Request::End => {
                 others::end(thread);

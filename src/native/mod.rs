@@ -22,6 +22,7 @@ mod isolation;
 mod locks;
 mod looks;
 mod loops;
+mod lot_queues;
 mod memory;
 mod notes;
 mod ops;
@@ -55,6 +56,7 @@ pub(crate) use unpause_native::{
 pub(crate) use self::beyond::set_deadline;
 pub(crate) use self::calls::{complete, noting_calls};
 pub(crate) use self::chances::set as set_chances;
+use self::channels::Short;
 pub(crate) use self::death::{end_alike, keep_death};
 use self::detail::Detail;
 pub(crate) use self::detail::{
@@ -115,6 +117,10 @@ pub static CHECKS: &[(&str, fn())] = &[
     (
         "operations_behind_the_first_one_of_a_call_are_known",
         queues::checks::operations_behind_the_first_one_of_a_call_are_known,
+    ),
+    (
+        "accesses_that_belong_to_one_step_are_known",
+        channels::checks::accesses_that_belong_to_one_step_are_known,
     ),
     (
         "spawns_on_a_runtime_of_one_thread_are_known",
@@ -269,9 +275,8 @@ struct DrawnClock {
     start: u64,
 }
 
-/// Draws the detail in which a run steps its locks, `true` if its operations of channels are steps, its points, and its
-/// clock.
-fn draw_points() -> ((Detail, bool), Points, DrawnClock) {
+/// Draws the detail in which a run steps its locks, its operations that take few steps, its points, and its clock.
+fn draw_points() -> ((Detail, Short), Points, DrawnClock) {
     let wanted = *WANTED.lock().unwrap_or_else(PoisonError::into_inner);
     let starts_differ = unpause_native::has_seeds_of_clock();
     let drawn = draw(wanted.arc, Detail::of_searches(), starts_differ);
@@ -279,8 +284,8 @@ fn draw_points() -> ((Detail, bool), Points, DrawnClock) {
     let arc = Some(drawn.counts || wanted.arc == Some(true));
     // If all operations are points, no call is stepped as a whole.
     let detail = match wanted.all {
-        true => (Detail::Instructions, false),
-        false => (Detail::of_number(drawn.detail), drawn.channels),
+        true => (Detail::Instructions, Short::None),
+        false => (Detail::of_number(drawn.detail), Short::of_number(drawn.short)),
     };
     let clock = DrawnClock { readings_differ: drawn.readings_differ, start: drawn.start };
     (detail, Points { arc, ..wanted }, clock)

@@ -259,8 +259,9 @@ pub(super) fn site(frames: &[Frame]) -> SiteParts {
     // Calls of parking_lot, and of channels and queues of crossbeam, are single operations, like calls of std. So the
     // line of the caller is shown.
     let channel = Position::of(frames);
+    let is_of_channel = channel.as_ref().is_some_and(Position::is_of_channel);
     let is_called = |frame: &&Frame| {
-        lock.is_some() && is_of_lock_crate(frame) || channel.is_some() && channels::has(frame)
+        lock.is_some() && is_of_lock_crate(frame) || is_of_channel && channels::has(frame)
     };
     let user = &user[user.iter().take_while(is_called).count()..];
     // Operations that the compiler has merged have no line. The line of their call is correct for all of them.

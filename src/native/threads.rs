@@ -9,6 +9,7 @@ use unpause_native::{Access, Death, Ended, Execution, Operation, Request};
 
 use super::beyond::Beyond;
 use super::by_number::ByNumber;
+use super::channels::Short;
 use super::detail::Detail;
 use super::families::Family;
 use super::notes;
@@ -54,8 +55,8 @@ pub(super) struct Threads {
     condvars: ByNumber<CondvarUse>,
     /// The detail in which the locks of the run are stepped.
     pub(super) detail: Detail,
-    /// True if an operation of a channel or queue is one step.
-    pub(super) channels: bool,
+    /// The operations that take few steps.
+    pub(super) short: Short,
     /// The points of the run.
     pub(super) points: Points,
     /// The treatment of the counts of `Arc`.
@@ -140,14 +141,14 @@ impl Threads {
     /// Begins the run of this OS thread.
     pub(super) fn begin(
         execution: Execution,
-        (detail, channels): (Detail, bool),
+        (detail, short): (Detail, Short),
         (points, counted): (Points, Counted),
         is_search: bool,
     ) -> Begun {
         super::calls::begin();
         with(|threads| {
             (threads.detail, threads.points, threads.counted) = (detail, points, counted);
-            (threads.is_search, threads.channels) = (is_search, channels);
+            (threads.is_search, threads.short) = (is_search, short);
             threads.beyond = Beyond::default();
             threads.awaited.clear();
             threads.lets_pass = !super::calls::are_noted();

@@ -4,7 +4,9 @@ mod channels;
 mod condvars;
 mod counting;
 mod generated;
+mod initialized;
 mod merged;
+mod notified;
 mod patient;
 mod readings;
 mod references;
@@ -422,19 +424,20 @@ struct Compared {
 /// Searches each body with all operations as points and with the points of a test. Both searches must have the same
 /// outcomes. Bodies whose search with all operations takes more than `most` runs are left out.
 fn compare(kind: &str, bodies: &[fn()], most: u64) -> Compared {
-    compare_with(kind, bodies.iter().map(|body| [(*body, "all"), (*body, "default")]), most)
+    let searches = bodies.iter().map(|body| [(*body, "all"), (*body, "default")]);
+    compare_with(kind, searches.enumerate(), most)
 }
 
 /// Like [`compare`], for other searches: each is a body and a setting of its points. The first search of a program is the
-/// finer one.
+/// finer one. Each program has a number.
 fn compare_with(
     kind: &str,
-    searches: impl Iterator<Item = [(fn(), &'static str); 2]>,
+    searches: impl Iterator<Item = (usize, [(fn(), &'static str); 2])>,
     most: u64,
 ) -> Compared {
     let (mut compared, mut fail, mut left, mut runs, mut all_runs) = (0, 0, 0, 0, 0);
     let mut differences = Vec::new();
-    for (number, [(fine, of_fine), (coarse, of_coarse)]) in searches.enumerate() {
+    for (number, [(fine, of_fine), (coarse, of_coarse)]) in searches {
         let name = format!("{kind}_{number}");
         let all = search(&name, fine, of_fine, "exhaustive", most);
         if !all.through {

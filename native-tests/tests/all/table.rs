@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::mpsc::{TryRecvError, channel, sync_channel};
-use std::sync::{Arc, Barrier, Condvar, Mutex, Once, RwLock};
+use std::sync::{Arc, Barrier, Condvar, LazyLock, Mutex, Once, OnceLock, RwLock};
 use std::thread;
 use std::time::Instant;
 
@@ -130,6 +130,152 @@ fn seg_queue<const N: u32>() {
     assert!(queue.is_empty());
 }
 
+fn rendezvous<const N: u32>() {
+    send::<N, _, _>(sync_channel(0), |sender, n| sender.send(n).unwrap());
+}
+
+fn rendezvous_of_crossbeam<const N: u32>() {
+    send::<N, _, _>(crossbeam_channel::bounded(0), |sender, n| sender.send(n).unwrap());
+}
+
+fn bounded_of_crossbeam<const N: u32>() {
+    send::<N, _, _>(crossbeam_channel::bounded(1), |sender, n| sender.send(n).unwrap());
+}
+
+/// Sends a number to each of some channels. One thread receives them, from whichever channel has one.
+fn select_of<const N: u32>(
+    channel: fn() -> (crossbeam_channel::Sender<u32>, crossbeam_channel::Receiver<u32>),
+) {
+    let (senders, receivers): (Vec<_>, Vec<_>) = (0..2.max(N - 1)).map(|_| channel()).unzip();
+    let spawn = |n: u32| {
+        let sender = senders[n as usize - 1].clone();
+        thread::spawn(move || sender.send(n).unwrap())
+    };
+    let threads: Vec<_> = (1..N).map(spawn).collect();
+    let mut sum = 0;
+    for _ in 1..N {
+        let mut select = crossbeam_channel::Select::new();
+        for receiver in &receivers {
+            select.recv(receiver);
+        }
+        let selected = select.select();
+        let at = selected.index();
+        sum += selected.recv(&receivers[at]).unwrap();
+    }
+    assert_eq!(sum, (1..N).sum());
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+fn select<const N: u32>() {
+    select_of::<N>(crossbeam_channel::unbounded);
+}
+
+fn select_rendezvous<const N: u32>() {
+    select_of::<N>(|| crossbeam_channel::bounded(0));
+}
+
+fn once_lock<const N: u32>() {
+    on(N, OnceLock::new(), |once| assert_eq!(*once.get_or_init(|| 7), 7));
+}
+
+fn lazy_lock<const N: u32>() {
+    on(N, LazyLock::new(|| 7), |lazy| assert_eq!(**lazy, 7));
+}
+
+fn scope<const N: u32>() {
+    let sum = AtomicU32::new(0);
+    thread::scope(|scope| {
+        for _ in 0..N {
+            scope.spawn(|| sum.fetch_add(1, SeqCst));
+        }
+    });
+    assert_eq!(sum.into_inner(), N);
+}
+
+fn park<const N: u32>() {
+    let (main, set) = (thread::current(), Arc::new(AtomicU32::new(0)));
+    let spawn = |_| {
+        let (main, set) = (main.clone(), set.clone());
+        thread::spawn(move || {
+            set.fetch_add(1, SeqCst);
+            main.unpark();
+        })
+    };
+    let others: Vec<_> = (1..N).map(spawn).collect();
+    while set.load(SeqCst) < N - 1 {
+        thread::park();
+    }
+    others.into_iter().for_each(|other| other.join().unwrap());
+}
+
+fn once_cell<const N: u32>() {
+    on(N, once_cell::sync::OnceCell::new(), |once| assert_eq!(*once.get_or_init(|| 7), 7));
+}
+
+fn parker<const N: u32>() {
+    let (parker, set) = (crossbeam_utils::sync::Parker::new(), Arc::new(AtomicU32::new(0)));
+    let spawn = |_| {
+        let (unparker, set) = (parker.unparker().clone(), set.clone());
+        thread::spawn(move || {
+            set.fetch_add(1, SeqCst);
+            unparker.unpark();
+        })
+    };
+    let others: Vec<_> = (1..N).map(spawn).collect();
+    while set.load(SeqCst) < N - 1 {
+        parker.park();
+    }
+    others.into_iter().for_each(|other| other.join().unwrap());
+}
+
+fn wait_group<const N: u32>() {
+    let group = crossbeam_utils::sync::WaitGroup::new();
+    let spawn = |_| {
+        let group = group.clone();
+        thread::spawn(move || group.wait())
+    };
+    let others: Vec<_> = (1..N).map(spawn).collect();
+    group.wait();
+    others.into_iter().for_each(|other| other.join().unwrap());
+}
+
+fn sharded_lock<const N: u32>() {
+    let sum = on(N, crossbeam_utils::sync::ShardedLock::new(0), |sum| {
+        let seen = *sum.read().unwrap();
+        assert!(seen < N);
+        *sum.write().unwrap() += 1;
+    });
+    assert_eq!(*sum.read().unwrap(), N);
+}
+
+fn once_of_parking_lot<const N: u32>() {
+    let made = on(N, (parking_lot::Once::new(), AtomicU32::new(0)), |(once, made)| {
+        once.call_once(|| made.store(1 + made.load(SeqCst), SeqCst));
+        assert_eq!(made.load(SeqCst), 1);
+    });
+    assert_eq!(made.1.load(SeqCst), 1);
+}
+
+fn deque<const N: u32>() {
+    let worker = crossbeam_deque::Worker::new_fifo();
+    worker.push(1);
+    let stealers: Vec<_> = (1..N).map(|_| worker.stealer()).collect();
+    let spawn = |stealer: crossbeam_deque::Stealer<u32>| {
+        thread::spawn(move || u32::from(stealer.steal().is_success()))
+    };
+    let others: Vec<_> = stealers.into_iter().map(spawn).collect();
+    let own = u32::from(worker.pop().is_some());
+    let sum: u32 = others.into_iter().map(|other| other.join().unwrap()).sum();
+    assert!(own + sum <= 1);
+}
+
+fn dashmap<const N: u32>() {
+    let map = on(N, dashmap::DashMap::with_shard_amount(2), |map| {
+        *map.entry(1).or_insert(0) += 1;
+    });
+    assert_eq!(*map.get(&1).unwrap(), N);
+}
+
 /// A primitive; the programs of two and of three threads; for each whether the search ends, and is a proof, within the runs of
 /// the gate.
 type Row = (&'static str, (fn(), bool), (fn(), bool));
@@ -161,6 +307,34 @@ const ROWS: &[Row] = &[
     ("crossbeam_channel", (crossbeam::<2>, true), (crossbeam::<3>, true)),
     ("ArrayQueue", (array_queue::<2>, true), (array_queue::<3>, true)),
     ("SegQueue", (seg_queue::<2>, true), (seg_queue::<3>, true)),
+    ("mpsc::sync_channel(0)", (rendezvous::<2>, true), (rendezvous::<3>, true)),
+    (
+        "crossbeam_channel::bounded(0)",
+        (rendezvous_of_crossbeam::<2>, true),
+        (rendezvous_of_crossbeam::<3>, true),
+    ),
+    (
+        "crossbeam_channel::bounded(1)",
+        (bounded_of_crossbeam::<2>, true),
+        (bounded_of_crossbeam::<3>, true),
+    ),
+    ("crossbeam_channel::Select", (select::<2>, true), (select::<3>, true)),
+    (
+        "crossbeam_channel::Select(0)",
+        (select_rendezvous::<2>, true),
+        (select_rendezvous::<3>, true),
+    ),
+    ("OnceLock", (once_lock::<2>, true), (once_lock::<3>, true)),
+    ("LazyLock", (lazy_lock::<2>, true), (lazy_lock::<3>, true)),
+    ("scope", (scope::<2>, true), (scope::<3>, true)),
+    ("park", (park::<2>, true), (park::<3>, true)),
+    ("once_cell", (once_cell::<2>, true), (once_cell::<3>, true)),
+    ("Parker", (parker::<2>, true), (parker::<3>, true)),
+    ("WaitGroup", (wait_group::<2>, true), (wait_group::<3>, true)),
+    ("ShardedLock", (sharded_lock::<2>, true), (sharded_lock::<3>, false)),
+    ("parking_lot::Once", (once_of_parking_lot::<2>, true), (once_of_parking_lot::<3>, true)),
+    ("crossbeam_deque", (deque::<2>, true), (deque::<3>, false)),
+    ("dashmap", (dashmap::<2>, true), (dashmap::<3>, false)),
 ];
 
 /// The runs of brute force: all interleavings of the same operations, with the fewest preemptions first.

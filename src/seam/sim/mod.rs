@@ -186,6 +186,11 @@ const DETAILS: u64 = 4;
 #[cfg_attr(not(unpause_native), allow(dead_code))]
 const INSTRUCTIONS: u64 = 1;
 
+/// The number of the detail of searches. If short operations take few steps, too, the decision contains the number of
+/// instructions instead, because then it has no other meaning.
+#[cfg_attr(not(unpause_native), allow(dead_code))]
+const SEARCHED: u64 = 2;
+
 /// The number of possible starts of the monotonic clock, in a program whose random numbers depend on this clock.
 #[cfg_attr(not(unpause_native), allow(dead_code))]
 const STARTS: u64 = 1 << 24;
@@ -200,10 +205,12 @@ pub(crate) fn detail_in(properties: u64) -> u64 {
     properties % DETAILS
 }
 
-/// Returns this decision with another lock detail.
+/// Returns this decision, which is below `bound`, with another lock detail.
 #[cfg_attr(not(unpause_native), allow(dead_code))]
-pub(crate) fn with_detail(properties: u64, detail: u64) -> u64 {
-    properties - properties % DETAILS + detail
+pub(crate) fn with_detail((properties, bound): (u64, u64), detail: u64) -> u64 {
+    // If the instructions of locks are steps, the instructions of channels are, too.
+    let kept = if detail == INSTRUCTIONS { properties % (bound / 2) } else { properties };
+    kept - kept % DETAILS + detail
 }
 
 /// The properties of a run of plain threads that are not explored. The trace contains them.
@@ -212,8 +219,9 @@ pub(crate) struct DrawnPoints {
     /// The number of the detail in which locks are stepped: 0 is calls, 1 is instructions, 2 is the detail of searches,
     /// 3 is queues.
     pub(crate) detail: u64,
-    /// True if an operation of a channel or queue is one step.
-    pub(crate) channels: bool,
+    /// The number of the operations that take few steps: 0 is none, 1 is channels and queues, 2 is all operations for
+    /// which this is possible.
+    pub(crate) short: u64,
     /// True if `Arc` counts are points.
     pub(crate) counts: bool,
     /// True if two consecutive reads of a clock differ.
@@ -237,13 +245,19 @@ pub(crate) fn draw_points(arc: Option<bool>, searched: u64, starts_differ: bool)
     // traces has a smaller bound.
     let flags = u64::from(counts) + 2 * u64::from(seed().is_some());
     let bound = 4 * DETAILS * starts;
-    let channels = if detail == INSTRUCTIONS { 0 } else { 1 };
-    let value = detail + DETAILS * (flags + 4 * start) + bound * channels;
+    let is_search = seed().is_none() && detail == SEARCHED;
+    let number = if is_search { INSTRUCTIONS } else { detail };
+    let channels = u64::from(is_search || detail != INSTRUCTIONS);
+    let value = number + DETAILS * (flags + 4 * start) + bound * channels;
     let drawn = given(2 * bound, value, PROPERTIES);
-    let (channels, drawn) = (drawn / bound == 1, drawn % bound);
-    let (detail, rest) = (drawn % DETAILS, drawn / DETAILS);
+    let (channels, drawn) = (drawn / bound, drawn % bound);
+    let (number, rest) = (drawn % DETAILS, drawn / DETAILS);
+    let (detail, short) = match (number, channels) {
+        (INSTRUCTIONS, 1) => (SEARCHED, 2),
+        _ => (number, channels),
+    };
     let (counts, readings_differ, start) = (rest % 2 == 1, rest / 2 % 2 == 1, rest / 4);
-    DrawnPoints { detail, channels, counts, readings_differ, start }
+    DrawnPoints { detail, short, counts, readings_differ, start }
 }
 
 /// Returns the start of the monotonic clock for a seed, in seconds. Consecutive seeds have different starts.

@@ -1,13 +1,14 @@
 //! Channels and queues: in a search, an operation takes few steps. Generated programs have the outcomes and the
 //! deadlocks of a search that steps all instructions.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, RwLock, mpsc};
 use std::thread;
 
 use super::{Compared, compare_with, outcome};
 
-/// A body for each number below 160.
+/// A body for each number below 240.
 fn body<const N: u64>() {
     generated(N);
 }
@@ -24,9 +25,8 @@ macro_rules! ten {
         $body::<{ $n + 9 }>),*] };
 }
 
-const BODIES: [fn(); 160] = ten! { body 0 10 20 30 40 50 60 70 80 90 100 110 120 130 140 150 };
-const IN_DETAIL: [fn(); 160] =
-    ten! { in_detail 0 10 20 30 40 50 60 70 80 90 100 110 120 130 140 150 };
+const BODIES: [fn(); 240] = ten! { body 0 10 20 30 40 50 60 70 80 90 100 110 120 130 140 150 160 170 180 190 200 210 220 230 };
+const IN_DETAIL: [fn(); 240] = ten! { in_detail 0 10 20 30 40 50 60 70 80 90 100 110 120 130 140 150 160 170 180 190 200 210 220 230 };
 
 /// Counts the dropped messages and the other commands.
 static WORD: AtomicU64 = AtomicU64::new(0);
@@ -80,21 +80,7 @@ fn ends(kind: u64, threads: usize) -> Vec<(Option<Sender>, Option<Receiver>)> {
         }
         1 => {
             let (sender, receiver) = mpsc::sync_channel(1);
-            let sender = || -> Sender {
-                let sender = sender.clone();
-                Box::new(move |value, tries| match tries {
-                    false => {
-                        sender.send(Message(value)).map_or_else(|e| CLOSED + e.0.value(), |()| 0)
-                    }
-                    true => sender.try_send(Message(value)).map_or_else(
-                        |error| match error {
-                            mpsc::TrySendError::Full(message) => FULL + message.value(),
-                            mpsc::TrySendError::Disconnected(message) => CLOSED + message.value(),
-                        },
-                        |()| 0,
-                    ),
-                })
-            };
+            let sender = || of_sync_sender(sender.clone());
             single(&sender, of_std(receiver))
         }
         2 => of_crossbeam(crossbeam_channel::unbounded(), threads),
@@ -113,6 +99,12 @@ fn ends(kind: u64, threads: usize) -> Vec<(Option<Sender>, Option<Receiver>)> {
             };
             (0..threads).map(end).collect()
         }
+        6 => {
+            let (sender, receiver) = mpsc::sync_channel(0);
+            let sender = || of_sync_sender(sender.clone());
+            single(&sender, of_std(receiver))
+        }
+        7 => of_crossbeam(crossbeam_channel::bounded(0), threads),
         _ => {
             let queue = Arc::new(crossbeam_queue::SegQueue::new());
             let end = |_| -> (Option<Sender>, Option<Receiver>) {
@@ -129,6 +121,19 @@ fn ends(kind: u64, threads: usize) -> Vec<(Option<Sender>, Option<Receiver>)> {
             (0..threads).map(end).collect()
         }
     }
+}
+
+fn of_sync_sender(sender: mpsc::SyncSender<Message>) -> Sender {
+    Box::new(move |value, tries| match tries {
+        false => sender.send(Message(value)).map_or_else(|e| CLOSED + e.0.value(), |()| 0),
+        true => sender.try_send(Message(value)).map_or_else(
+            |error| match error {
+                mpsc::TrySendError::Full(message) => FULL + message.value(),
+                mpsc::TrySendError::Disconnected(message) => CLOSED + message.value(),
+            },
+            |()| 0,
+        ),
+    })
 }
 
 fn of_std(receiver: mpsc::Receiver<Message>) -> Receiver {
@@ -198,7 +203,7 @@ fn generated(number: u64) {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (state >> 33) % bound
     };
-    let kind = number % 6;
+    let kind = if number < 160 { number % 6 } else { 6 + number % 2 };
     let threads = if below(4) == 0 { 3 } else { 2 };
     // With more commands, there are too many interleavings of instructions.
     let plan: Vec<Vec<u64>> =
@@ -215,13 +220,24 @@ fn generated(number: u64) {
     outcome(&format!("channels_{number}"), (plan, seen, WORD.load(SeqCst)));
 }
 
+fn searches(numbers: Range<usize>) -> impl Iterator<Item = [(fn(), &'static str); 2]> {
+    numbers.map(|number| [(IN_DETAIL[number], "default"), (BODIES[number], "default")])
+}
+
 #[test]
 fn operations_of_channels_have_the_same_outcomes_as_their_instructions() {
     let long = std::env::var("UNPAUSE_LONG").is_ok_and(|long| long == "1");
     let (programs, most) = if long { (160, 60_000) } else { (60, 3_000) };
-    let searches =
-        IN_DETAIL.iter().zip(&BODIES).map(|(fine, few)| [(*fine, "default"), (*few, "default")]);
     let Compared { programs: compared, fail } =
-        compare_with("channels", searches.take(programs), most);
+        compare_with("channels", searches(0..programs).enumerate(), most);
     assert!(compared > programs / 4 && fail > 2, "{compared} programs, {fail} with a deadlock");
+}
+
+#[test]
+fn rendezvous_have_the_same_outcomes_as_their_instructions() {
+    let long = std::env::var("UNPAUSE_LONG").is_ok_and(|long| long == "1");
+    let (programs, most) = if long { (80, 60_000) } else { (40, 3_000) };
+    let searches = (160..).zip(searches(160..160 + programs));
+    let Compared { programs: compared, fail } = compare_with("channels", searches, most);
+    assert!(compared > programs / 6 && fail > 2, "{compared} programs, {fail} with a deadlock");
 }

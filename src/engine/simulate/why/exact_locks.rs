@@ -37,7 +37,7 @@ pub(super) fn exact_schedule(run: &Run, memory: MemoryModel) -> Option<Arc<Sched
         MemoryModel::C11 => without_store_choices(run),
     };
     let draw = run.draws.iter_mut().find(|draw| native::is_detail(draw.why))?;
-    draw.value = native::exact_detail(draw.value)?;
+    draw.value = native::exact_detail(draw.value, draw.bound)?;
     Some(Arc::new(Schedule::of(&run)))
 }
 

@@ -126,27 +126,33 @@ fn repeats(
     seen: Seen,
 ) -> bool {
     let mut request = Request::Access(access);
+    let mut nexts = round.iter().filter(|look| !look.is_yield()).cycle();
     for _ in 0..MOST {
         let address = match request {
             Request::Access(access) => access.address,
             Request::Yield => 0,
             _ => return false,
         };
-        let mut looks = round.iter().filter(|look| look.is_at(address, site));
-        let reply = match (looks.next(), request) {
-            (_, Request::Yield) => 0,
-            (Some(look), _) if seen == Seen::Again => look.reply(execution, thread),
-            (Some(look), _) => {
+        let here = |look: &&Look| look.is_at(address, site);
+        let reply = match request {
+            Request::Yield => 0,
+            Request::Access(access) if !round.iter().any(|look| here(&look)) => {
+                if !is_no_look(&access, site, points) {
+                    return false;
+                }
+                execution.perform(thread).0
+            }
+            _ if seen == Seen::Again => match nexts.next().filter(here) {
+                Some(look) => look.reply(execution, thread),
+                None => return false,
+            },
+            _ => {
                 let value = execution.perform(thread).0;
-                if look.value != value && looks.all(|look| look.value != value) {
+                if !round.iter().filter(here).any(|look| look.value == value) {
                     return false;
                 }
                 value
             }
-            (None, Request::Access(access)) if is_no_look(&access, site, points) => {
-                execution.perform(thread).0
-            }
-            _ => return false,
         };
         request = execution.resume(thread, reply);
         site = Threads::site(execution, thread);

@@ -235,6 +235,42 @@ fn a_list_in_a_loop_with_changes_is_no_proof() {
     });
 }
 
+/// Calls `round` until the flag is set, or until it returns `true`. It gets a function that flips a word, at one place,
+/// and returns the previous value.
+fn flips(flag: &AtomicU64, mut round: impl FnMut(&dyn Fn() -> u64) -> bool) -> bool {
+    let word = Box::new([0_u64; 64].map(AtomicU64::new));
+    while flag.load(SeqCst) == 0 {
+        if round(&|| word[32].fetch_xor(1, SeqCst)) {
+            return true;
+        }
+        thread::yield_now();
+    }
+    false
+}
+
+/// The round has two accesses at one place, which see different values. Only the second one shortens the list.
+#[test]
+fn a_list_that_the_second_access_at_a_place_shortens_is_no_proof() {
+    must_not_prove(|| {
+        flagged(|flag| {
+            let mut list: Box<(VecDeque<u64>, [u64; 64])> = Box::new(((0..40).collect(), [0; 64]));
+            flips(flag, |flip| {
+                flip() == 1 || flip() == 1 && black_box(&mut list).0.pop_front().is_none()
+            })
+        });
+    });
+}
+
+/// The twin of this loop has no end of its own.
+#[test]
+fn a_loop_with_two_accesses_at_a_place_is_held() {
+    fn body() {
+        flagged(|flag| flips(flag, |flip| (flip(), flip()) != (0, 1)));
+    }
+    let searched = runner("exhaustive", 100).run_native(body).searched.unwrap();
+    assert!(searched.is_proof(), "{searched:?}");
+}
+
 /// A counter on the heap that no loop reads makes no difference.
 #[test]
 fn a_loop_that_only_counts_is_held() {

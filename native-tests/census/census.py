@@ -5,6 +5,7 @@
     census.py run [NAME…]              runs the crates that have no result yet, or these crates
     census.py table                    writes the table
     census.py check [NAME…]            runs quick crates, or these crates, and compares them with results.json
+    census.py memory [NAME…]           runs crates under both memories, writes memory.json and its table: see memory.py
 
 Each crate is copied from Cargo's registry folder and its tests are run twice with the same seeds. The result, in
 results.json, compares the two runs. The manifest of the copy lacks benchmarks and the crates that only benchmarks use.
@@ -23,6 +24,7 @@ import sys
 import time
 from pathlib import Path
 
+import memory
 from published import FOLDER, ROOT, call, copy, manifest, outcomes
 
 HERE = Path(__file__).resolve().parent
@@ -60,14 +62,15 @@ def pin():
     LIST.write_text(text)
 
 
-def run(name, version, arguments):
-    """The result of a crate, for results.json."""
+def build(name, version, arguments):
+    """Builds the tests of a crate. Returns the first fields of its result, the folder, and the arguments that run the
+    tests. If there is no build, the fields contain `not_built`."""
     result = {"version": version, "arguments": arguments, "day": time.strftime("%Y-%m-%d")}
     try:
         added = [argument[1:].split("@") for argument in arguments if argument.startswith("+")]
         folder = copy(name, version, added)
     except (subprocess.CalledProcessError, StopIteration) as error:
-        return {**result, "not_built": f"cannot be fetched: {error}"}
+        return {**result, "not_built": f"cannot be fetched: {error}"}, None, []
     arguments = [argument for argument in arguments if not argument.startswith("+")]
     tests = [*arguments, "--tests", "--no-fail-fast"]
     code, output, errors, seconds = call([*tests, "--no-run"], folder, BUILD_MAX)
@@ -75,7 +78,15 @@ def run(name, version, arguments):
     (FOLDER / "logs" / f"{name}.build").write_text(output + errors)
     if code != 0:
         wrong = [line for line in errors.splitlines() if line.startswith("error")]
-        return {**result, "not_built": "time" if code is None else (wrong or ["?"])[0][:150]}
+        return {**result, "not_built": "time" if code is None else (wrong or ["?"])[0][:150]}, folder, tests
+    return result, folder, tests
+
+
+def run(name, version, arguments):
+    """The result of a crate, for results.json."""
+    result, folder, tests = build(name, version, arguments)
+    if "not_built" in result:
+        return result
     runs = []
     for number in (1, 2):
         code, output, errors, took = call([*tests, "--", "--test-threads=1"], folder, RUN_MAX, SETTINGS.items())
@@ -168,6 +179,8 @@ def main(act="", *names):
         return table()
     if act == "check":
         return check(*names)
+    if act == "memory":
+        return memory.main([row for row in crates() if not names or row[0] in names], build, bool(names))
     if act != "run":
         sys.exit(__doc__)
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}

@@ -101,8 +101,9 @@ def outcomes(output, errors):
         for key in found:
             if key.split(":", 1)[1] == name:
                 found[key], causes[name] = "undecided", cause
-    for name, what in re.findall(r"(?m)^FAILED  (?:[\w-]+::)?(\S+)  (.*)$", output + errors):
-        causes.setdefault(name, what)
-    # A hang that cannot be interrupted ends the program, and the line of its test has no result.
-    found.update({key: "FAILED" for key in begun if key.split(":", 1)[1] in causes and key not in found})
+    failures = dict(re.findall(r"(?m)^FAILED  (?:[\w-]+::)?(\S+)\s+(.*)$", output + errors))
+    causes = {**failures, **causes}
+    # A hang that cannot be interrupted ends the program, and the line of its test has no result. A test that the time
+    # limit of the program has ended has none either, but it has no failure.
+    found.update({key: "FAILED" for key in begun if key.split(":", 1)[1] in failures and key not in found})
     return found, causes, len(re.findall(r"and then ran on", errors))

@@ -17,7 +17,7 @@ use sim::Runner;
 const FOLDER: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/files");
 
 /// An empty folder for a run of a program, of this process alone. The first thread creates it before it starts others.
-/// A search with `remove_dir_all` or `temp_dir` would be no proof, because these functions have locks of their own.
+/// A search with `remove_dir_all` would be no proof, because this function has locks of its own.
 fn folder(program: &str) -> PathBuf {
     let folder = Path::new(FOLDER).join(program).join(format!("{:010}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();

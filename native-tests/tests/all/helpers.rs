@@ -107,7 +107,7 @@ fn made(
 #[test]
 fn a_test_with_helpers_says_the_same() {
     for (test, rare, expected) in [
-        ("many_orders", "", "11550 runs"),
+        ("many_orders", "", "all 11550 interleavings"),
         ("many_orders", "panic", "rare"),
         ("many_orders", "hang", "has not reached a point"),
         ("many_orders", "learn", "steps the instructions of locks"),

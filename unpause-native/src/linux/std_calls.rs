@@ -69,10 +69,10 @@ impl StdCalls {
     /// Records the function that prints, if the thread is still in it.
     #[inline(never)]
     fn note_print(&mut self) {
-        if self.print.goes_on(frame_pointer()) {
-            note_entered(self.print.path);
+        match self.print.goes_on(frame_pointer()) {
+            true => note_entered(self.print.path),
+            false => self.print = Print::default(),
         }
-        self.print = Print::default();
     }
 }
 

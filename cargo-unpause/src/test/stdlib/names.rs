@@ -6,8 +6,11 @@ use std::path::Path;
 use object::read::archive::ArchiveFile;
 use object::{File, Object, ObjectSection, ObjectSymbol, SymbolKind};
 
-/// The functions that synchronise threads: the path, the name of the replacement, and the presence in std.
-const REPLACED: &[(&str, &str, Presence)] = &[
+/// A replaced function: the path, the name of the replacement, and the presence in std.
+type Replaced = (&'static str, &'static str, Presence);
+
+/// The functions that synchronise threads.
+const REPLACED: &[Replaced] = &[
     ("<std::sys::sync::mutex::futex::Mutex>::lock_contended", "lock_contended", Always),
     ("<std::sys::sync::condvar::futex::Condvar>::wait", "condvar_wait", Always),
     ("<std::sys::sync::condvar::futex::Condvar>::wait_timeout", "condvar_wait_timeout", Always),
@@ -109,7 +112,7 @@ const NOTED: &[&str] = &[
 const UNLOCKED: &[&str] = &["fmt::Debug", "Raw as", "::properties", "StdioExt"];
 
 /// All lists that determine the symbols.
-pub(super) const LISTS: (&[(&str, &str, Presence)], [&[&str]; 5]) =
+pub(super) const LISTS: (&[Replaced], [&[&str]; 5]) =
     (REPLACED, [AREAS, HARMLESS, INERT, NOTED, UNLOCKED]);
 
 /// The symbols of one standard library.

@@ -9,8 +9,8 @@
 //! If no other thread can continue, a held thread runs for some rounds. In the first attempts, the time does not
 //! advance, because in real time these rounds take microseconds. If they change nothing, the thread runs again after
 //! all timers. If its rounds still change nothing, a copy of the process decides if the loop [ends by
-//! itself](super::endless). If it does not, the thread has a deadlock. (After Kokologiannakis, Ren, Vafeiadis: Dynamic Partial Order Reductions for Spinloops,
-//! FMCAD 2021, who transform the source of the loop.)
+//! itself](super::endless). If it does not, the thread has a deadlock. (After Kokologiannakis, Ren, Vafeiadis: Dynamic
+//! Partial Order Reductions for Spinloops, FMCAD 2021, who transform the source of the loop.)
 //!
 //! The decision to hold a thread depends only on the values that it has seen, and not on the current memory, because
 //! other threads may write to its stack.

@@ -88,9 +88,7 @@ objects! {
         fewest: u64, complete: bool, runs: u64, saved: u64, longer: Option<u64>, same_stores: Maybe<bool>,
     }
     /// Stronger memory orders that prevented the failure in repeated runs.
-    Strengthening {
-        operations: Vec<Strengthened>, runs: u64, interleavings: Maybe<Option<u64>>,
-    }
+    Strengthening { operations: Vec<Strengthened>, runs: u64, interleavings: Maybe<Option<u64>> }
     /// An operation with a stronger order.
     Strengthened { op: String, place: PlaceIndex, order: String }
     /// The explanation of a failing run by other runs.

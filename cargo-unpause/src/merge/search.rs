@@ -345,8 +345,7 @@ impl<'a> MergedSearch<'a> {
             let _ = writeln!(out, "  left     and {}", plural(more, "share"));
         }
         self.write_remarks(&mut out);
-        let beyond = self.searched().beyond_bound().filter(|_| self.is_proof());
-        for why in self.unproved.iter().chain(&beyond) {
+        for why in &self.unproved {
             let _ = writeln!(out, "  unproved {why}");
         }
         out + "\n"

@@ -190,8 +190,6 @@ fn a_search_within_a_bound_on_early_moves_is_complete() {
         };
         let (code, said) = merge(&[], &whole);
         assert!(code == 0 && said.contains(&expected("")), "{code}: {said}");
-        let beyond = "  unproved runs with more early time moves were not tried\n";
-        assert_eq!(said.contains(beyond), clock == "late:2", "{said}");
         let is_stated = alone.stderr.contains("(assumes that ");
         assert_eq!(said.contains("  assumes  that "), is_stated, "{said}\n{alone}");
         run(&shares).env("SIM_SHARD", "1/2").passes();
@@ -325,8 +323,6 @@ fn a_bounded_search_with_weak_memory_is_a_proof_in_any_number_of_shares() {
             let proved =
                 if strategy == "preemptions:0" { "  passed   all " } else { "  proved   all " };
             assert!(said.contains(proved) && said.contains("act as in C11"), "{said}");
-            let beyond = said.contains("  unproved runs with more preemptions were not tried\n");
-            assert_eq!(beyond, strategy == "preemptions:0", "{said}");
             runs(&said)
         });
         assert_eq!(whole[0], whole[1], "{strategy}");

@@ -84,11 +84,10 @@
 //!   few orders show. For example, a test passes if it has six tasks with a std lock and an assertion that fails in one
 //!   of their 720 orders. Branches of one `select!` count like tasks: if no branch does an operation in a poll, the
 //!   search does not vary the order of that poll. `preemptions` and `delays` execute all orders and assume nothing.
-//! - A complete search checks itself. The search samples a hundred runs, or fewer runs of plain threads with few choices.
-//!   It looks up the class of each run among its explored classes, and repeats each run with its steps in another order
-//!   of the class. A run that fails or belongs to an unknown class revokes the proof
-//!   ([`Searched::audit`](crate::report::Searched::audit)). A run that behaves differently in the other order restarts
-//!   the search, as above.
+//! - A complete search checks itself. The search samples a hundred runs, or fewer of plain threads with few choices. It
+//!   looks up the class of each run among its explored classes, and repeats each run with its steps in another order of
+//!   the class. A run that fails or belongs to an unknown class revokes the proof
+//!   ([`Searched::audit`](crate::report::Searched::audit)). If a run behaves differently, the search restarts as above.
 //! - One poll of a task is one step. A future that is polled once and then dropped does not take effect, and the
 //!   branches of one `join!` are not interleaved with each other. A future that is polled [by
 //!   hand](crate::task::by_hand), for example by `now_or_never`, takes effect within the step.

@@ -1,7 +1,7 @@
 //! The std functions that a thread is in, as far as this matters for its requests.
 //!
-//! `print!` holds a lock while it formats its arguments and writes the text. No thread of the run reads the text. If the
-//! thread makes no request in between, the call is a part of one step, and the order of two such calls makes no
+//! `print!` holds a lock while it formats its arguments and writes the text. No thread of the run reads the text. If
+//! the thread makes no request in between, the call is a part of one step, and the order of two such calls makes no
 //! difference. So a search records the call only if the thread makes a request in it, for example in a `Display` of its
 //! own.
 

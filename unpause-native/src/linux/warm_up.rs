@@ -20,10 +20,9 @@ pub fn warm_up_with(program: impl FnOnce() + Send + 'static, streams: Option<Str
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
         // The carrier allocates and frees the same memory in each run, so libc need not return it to the system in
-        // between.
-        // Each test has a thread of its own, and with several arenas each of them would keep the memory of another test.
-        // Forks would then take longer. Only one thread works at a time, so no thread waits for the arena.
-        // SAFETY: the calls only change settings of libc.
+        // between. Each test has a thread of its own, and with several arenas each of them would keep the memory of
+        // another test. Forks would then take longer. Only one thread works at a time, so no thread waits for the
+        // arena. SAFETY: the calls only change settings of libc.
         unsafe {
             libc::mallopt(libc::M_TRIM_THRESHOLD, 64 << 20);
             libc::mallopt(libc::M_ARENA_MAX, 1);

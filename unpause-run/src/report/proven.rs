@@ -134,13 +134,6 @@ impl Searched {
         reasons
     }
 
-    /// Returns a statement about the runs beyond the bound of a complete search; `None` if it has no bound.
-    #[doc(hidden)]
-    pub fn beyond_bound(&self) -> Option<String> {
-        let bound = self.bound.as_ref().filter(|_| self.complete)?;
-        Some(left_out(bound, self.early_moves))
-    }
-
     /// Returns the reason why the search is not a proof, in a few words; `None` if it is a proof.
     #[doc(hidden)]
     pub fn shortfall(&self) -> Option<String> {

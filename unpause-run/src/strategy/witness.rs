@@ -69,7 +69,8 @@ impl Witness {
         look(self.seen().finish(cut))
     }
 
-    /// Returns the product of the numbers of answers to all choices of the last run. It is 1 for a run without a choice.
+    /// Returns the product of the numbers of answers to all choices of the last run. It is 1 for a run without a
+    /// choice.
     pub fn ways(&self) -> u64 {
         self.seen().ways
     }

@@ -76,7 +76,8 @@ const HARMLESS: &[&str] = &[
 const INERT: &[&str] = &["fmt", "drop_slow", "Error", "_Unwind"];
 
 /// Path prefixes of functions with internal locks, which are not replaced. If a thread enters such a function, the
-/// search proves nothing. Functions that only read the environment exclude no other readers, so they are not among them.
+/// search proves nothing. Functions that only read the environment exclude no other readers, so they are not among
+/// them.
 const NOTED: &[&str] = &[
     "std::io::stdio::_print",
     "std::io::stdio::_eprint",

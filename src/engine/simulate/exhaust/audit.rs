@@ -54,9 +54,9 @@ const RUNS_MAX: u64 = 20_000;
 /// class is new.
 const MADE_AGAIN: u64 = 5;
 
-/// The number of runs per strategy for each way in which a run of plain threads can take its choices. A program with few
-/// ways has fewer than [`RUNS`] sampled runs, because each run costs several microseconds. A random walk takes each way
-/// with the same probability if all runs have the same choices. Then random walks alone miss a given way with a
+/// The number of runs per strategy for each way in which a run of plain threads can take its choices. A program with
+/// few ways has fewer than [`RUNS`] sampled runs, because each run costs several microseconds. A random walk takes each
+/// way with the same probability if all runs have the same choices. Then random walks alone miss a given way with a
 /// probability of 2 %.
 const RUNS_OF_WAY: u64 = 4;
 

@@ -180,8 +180,8 @@ pub(super) struct Disk {
 
 impl Drop for Disk {
     /// Closes the files that Rust code has left open. Without this, the files of threads that have not ended would
-    /// accumulate over the runs of a process. Statics of C keep their values, also the files in them. A closure may have
-    /// stored a file in captured memory, which outlives the run, so such runs close nothing.
+    /// accumulate over the runs of a process. Statics of C keep their values, also the files in them. A closure may
+    /// have stored a file in captured memory, which outlives the run, so such runs close nothing.
     fn drop(&mut self) {
         if captured::is_on() {
             return;

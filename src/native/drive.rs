@@ -247,7 +247,7 @@ pub(super) fn perform(thread: usize) -> (u64, u64) {
 /// change. Returns the previous value and the new value.
 pub(super) fn do_quietly(thread: usize, mut access: Access, site: Site) -> (u64, u64) {
     let (old, new, word) = with(|threads| {
-        let (old, new) = threads.perform(thread, &mut access, site);
+        let (old, new) = threads.perform(thread, &mut access, site, 0);
         let changed = old != new || access.operation == Operation::Store;
         let followed = || threads.followed_lock(access.address).is_some();
         let word = if changed { threads.known_word(access.address) } else { None };
@@ -264,7 +264,7 @@ fn do_in_step(thread: usize, mut access: Access, site: Site) -> (u64, u64) {
     let (old, new, word, op, has_locks) = with(|threads| {
         let word = threads.word_at(access.address, ops::kind(&access), site);
         let op = threads.op(&access, site);
-        let (old, new) = threads.perform(thread, &mut access, site);
+        let (old, new) = threads.perform(thread, &mut access, site, 0);
         (old, new, word, op, threads.has_locks())
     });
     word.note(op, site.place, values(&access, site, (old, new)));
@@ -335,8 +335,7 @@ impl Future for PointOfAccess {
             with(|threads| {
                 let (old, new) = match (failed, chosen) {
                     (Some(failed), _) => failed,
-                    (None, 0) => threads.perform(*thread, access, *site),
-                    (None, nth) => threads.execution().perform_seeing(*thread, nth),
+                    (None, nth) => threads.perform(*thread, access, *site, nth),
                 };
                 let execution = threads.execution();
                 let shown = |value| execution.stable_value(value);

@@ -48,10 +48,7 @@ pub(super) async fn access(
                 0
             }
         };
-        let (old, new) = with(|threads| match chosen {
-            0 => threads.perform(thread, &mut access, site),
-            nth => threads.execution().perform_seeing(thread, nth),
-        });
+        let (old, new) = with(|threads| threads.perform(thread, &mut access, site, chosen));
         ((old, new, chosen == 0), values(&access, site, (old, new)))
     };
     let done = hold((&word, op), effect, site, (round, let_go), (look, looks)).await;

@@ -197,11 +197,12 @@ fn choose_one(mut choices: StoreChoices, thread: usize, access: &Access, site: S
     if is_weaker(access) && !IS_WEAKER.replace(true) {
         WORLD.with(World::note_weaker);
     }
-    // The compiler turned a read-modify-write, which reads the newest store, into a loop.
-    if !IS_WEAKER.get() || site.looped.is_some() {
+    if !IS_WEAKER.get() {
         return 0;
     }
-    let mut candidates = with(|threads| threads.execution().candidates(thread));
+    // The compiler turned a read-modify-write into a loop over compare-exchanges.
+    let is_loop = site.looped.is_some();
+    let mut candidates = with(|threads| threads.execution().candidates(thread, is_loop));
     if candidates < 2 {
         return 0;
     }
@@ -212,14 +213,15 @@ fn choose_one(mut choices: StoreChoices, thread: usize, access: &Access, site: S
         if !moves {
             candidates = with(|threads| {
                 threads.execution().forbid_moves();
-                threads.execution().candidates(thread)
+                threads.execution().candidates(thread, is_loop)
             });
             if candidates < 2 {
                 return 0;
             }
         }
     }
-    let is_load = matches!(access.operation, Operation::Load | Operation::CompareExchange);
+    let may_load = matches!(access.operation, Operation::Load | Operation::CompareExchange);
+    let is_load = may_load && !is_loop;
     let decision = choices.store(u64::from(candidates), is_load);
     RUN.set(Some(choices));
     answer(decision) as u32

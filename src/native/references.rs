@@ -108,7 +108,7 @@ pub(super) fn count(thread: usize, mut access: Access, site: Site) -> u64 {
     let is_private = site.count_change == CountChange::Private;
     if counted != Counted::Noted || is_private || access.operation == Operation::Load {
         // The memory may be known, because an operation that shows nothing was a point.
-        let (old, new) = with(|threads| threads.perform(thread, &mut access, site));
+        let (old, new) = with(|threads| threads.perform(thread, &mut access, site, 0));
         let is_last = (access.operation, new) == (Operation::Sub, 0);
         let is_of_std = is_private || site.count_change == CountChange::OfScope;
         if is_last && !is_of_std && orders::finds_races() {
@@ -124,7 +124,7 @@ pub(super) fn count(thread: usize, mut access: Access, site: Site) -> u64 {
     };
     orders::treat_count(commutes);
     let (old, new, word) = with(|threads| {
-        let (old, new) = threads.perform(thread, &mut access, site);
+        let (old, new) = threads.perform(thread, &mut access, site, 0);
         (old, new, threads.word_at(access.address, ops::kind(&access), site))
     });
     let op = match access.operation {

@@ -200,24 +200,34 @@ impl Threads {
         (request, site, !self.lets_pass)
     }
 
-    /// Performs the access that a thread has requested. Returns the previous value and the new value.
+    /// Performs the access that a thread has requested, on its candidate `nth`; 0 is the newest store. Returns the
+    /// previous value and the new value.
     ///
-    /// If the compiler turned an operation into a loop, the operation has read the memory before its turn. If the
-    /// memory has changed since then, the thread computes again from the new value. `access` is then the next access of
-    /// the thread, in the same turn.
-    pub(super) fn perform(&mut self, thread: usize, access: &mut Access, site: Site) -> (u64, u64) {
-        loop {
-            let (old, new) = self.execution().perform(thread);
-            if site.looped.is_none() || old == access.operand {
-                return (old, new);
+    /// If the compiler turned an operation into a loop, the operation has read the memory before its turn. If it now
+    /// sees another value, the thread computes again from that value, as if its compare-exchange had failed. `access`
+    /// is then the next access of the thread, in the same turn.
+    pub(super) fn perform(
+        &mut self,
+        thread: usize,
+        access: &mut Access,
+        site: Site,
+        nth: u32,
+    ) -> (u64, u64) {
+        if site.looped.is_some() {
+            let seen = self.execution().value_of_candidate(thread, nth);
+            if let Some(seen) = seen.filter(|seen| *seen != access.operand) {
+                match self.resume(thread, seen).0 {
+                    Request::Access(next) if next.address == access.address => *access = next,
+                    // The process of the run has ended. The thread does not continue, so its next request is this
+                    // request again.
+                    Request::Fault | Request::Died(Death::Process(_)) => return (seen, seen),
+                    other => unreachable!("the loop of {site:?} has requested {other:?}"),
+                }
             }
-            match self.resume(thread, old).0 {
-                Request::Access(next) if next.address == access.address => *access = next,
-                // The access was an error in memory use, or the process of the run has ended. The thread does not
-                // continue, so its next request is this request again.
-                Request::Fault | Request::Died(Death::Process(_)) => return (old, new),
-                other => unreachable!("the loop of {site:?} has requested {other:?}"),
-            }
+        }
+        match nth {
+            0 => self.execution().perform(thread),
+            nth => self.execution().perform_seeing(thread, nth),
         }
     }
 

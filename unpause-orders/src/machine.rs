@@ -59,12 +59,12 @@ pub(crate) struct Known {
 
 /// The places last offered to an operation.
 #[derive(Clone, Copy, Default, Debug)]
-struct Offer {
+pub(crate) struct Offer {
     /// The number of events before the operation.
     step: u32,
     thread: usize,
-    word: usize,
-    places: [u8; KEPT],
+    pub(crate) word: usize,
+    pub(crate) places: [u8; KEPT],
 }
 
 /// The stores and clocks of one run.
@@ -94,7 +94,7 @@ pub struct Orders {
     /// The stores up to this event are visible to all threads.
     pub(crate) settled: u32,
     /// The offer for the next operation.
-    offer: Offer,
+    pub(crate) offer: Offer,
     /// See [`lacks_choices`](Self::lacks_choices).
     pub(crate) lacks_choices: bool,
     /// The treatment of the next operation by a search of plain threads.

@@ -53,6 +53,12 @@ impl Orders {
         places
     }
 
+    /// Returns the value of a store that the next operation may choose: one of its last [candidates](Self::candidates)
+    /// except the first.
+    pub fn offered(&self, nth: usize) -> u64 {
+        self.words[self.offer.word].stores[usize::from(self.offer.places[nth])].value
+    }
+
     /// Returns the first store in modification order that a thread may see. `in_s` is `true` for an operation that is
     /// now last in S.
     ///

@@ -366,6 +366,7 @@ fn runs_without_older_stores_are_sequentially_consistent() {
             Act::Store(word, value, _) => Act::Store(word, value, 5),
             Act::Add(word, value, _) => Act::Add(word, value, 5),
             Act::Swap(word, value, _) => Act::Swap(word, value, 5),
+            Act::Max(word, value, _) => Act::Max(word, value, 5),
             Act::CompareExchange(word, old, new, ..) => Act::CompareExchange(word, old, new, 5, 5),
             Act::Fence(_) => Act::Fence(5),
         };

@@ -36,6 +36,7 @@ async fn act(act: Act, words: &[Atomic<u64>]) -> Option<u64> {
         }
         Act::Add(word, value, of) => Some(words[word].fetch_add(value, order(of)).await),
         Act::Swap(word, value, of) => Some(words[word].swap(value, order(of)).await),
+        Act::Max(..) => unreachable!("tasks have no such operation"),
         Act::CompareExchange(word, old, new, success, failure) => {
             let orders = (order(success), order(failure));
             let result = words[word].compare_exchange(old, new, orders.0, orders.1).await;

@@ -103,11 +103,11 @@ impl Local {
     }
 
     /// Returns the number of stores that the last requested operation of `thread` may choose. Returns 1 if the run sees
-    /// only the newest store.
+    /// only the newest store. If `is_loop`, the operation always writes, and the compiler turned it into a loop.
     ///
     /// # Panics
     /// Panics if the last request of `thread` was not an access.
-    pub(crate) fn candidates(&mut self, thread: usize) -> u32 {
+    pub(crate) fn candidates(&mut self, thread: usize, is_loop: bool) -> u32 {
         let Request::Access(access) = self.thread(thread).request else {
             panic!("thread {thread} has requested no access")
         };
@@ -116,7 +116,27 @@ impl Local {
             return 1;
         }
         let memory = Access { operation: Operation::Load, ..access }.perform().0;
-        orders.candidates(thread, &access, memory) as u32
+        // The thread computes the new value from the value of the chosen store.
+        let operation = if is_loop { Operation::Swap } else { access.operation };
+        orders.candidates(thread, &Access { operation, ..access }, memory) as u32
+    }
+
+    /// Returns the value of one of the last [candidates](Self::candidates) of `thread`. `None` if the access is an
+    /// error in memory use.
+    ///
+    /// # Panics
+    /// Panics if the last request of `thread` was not an access.
+    pub(crate) fn value_of_candidate(&self, thread: usize, nth: u32) -> Option<u64> {
+        let Request::Access(access) = self.thread(thread).request else {
+            panic!("thread {thread} has requested no access")
+        };
+        if !self.run.may_access(self.thread(thread), &access) {
+            return None;
+        }
+        match orders::orders() {
+            Some(orders) if nth > 0 => Some(orders.offered(nth as usize)),
+            _ => Some(Access { operation: Operation::Load, ..access }.perform().0),
+        }
     }
 
     /// Performs the last requested operation of `thread` on one of its candidates; 0 is the newest store. On any other

@@ -56,7 +56,7 @@ impl Guess {
             for act in acts {
                 let writes = match act {
                     Act::Load(..) | Act::Fence(_) => false,
-                    Act::Store(..) | Act::Add(..) | Act::Swap(..) => true,
+                    Act::Store(..) | Act::Add(..) | Act::Swap(..) | Act::Max(..) => true,
                     Act::CompareExchange(..) => {
                         let succeeds = guess & 1 == 1;
                         guess >>= 1;

@@ -1,7 +1,8 @@
 //! Straight-line programs and their notation.
 //!
 //! `Wx1.rel Ry.acq | Ux1.ar F.sc Cy0,2.ar/rlx`: threads are separated by `|`. `W` stores, `R` loads, `U` adds, `X`
-//! swaps, `C` compares and exchanges (expected value, new value, order of success and of failure), `F` is a fence.
+//! swaps, `M` stores a maximum, `C` compares and exchanges (expected value, new value, order of success and of
+//! failure), `F` is a fence.
 
 mod axioms;
 mod graphs;
@@ -31,6 +32,8 @@ pub enum Act {
     Add(usize, u64, u8),
     /// Stores a value and returns the previous value.
     Swap(usize, u64, u8),
+    /// Stores the larger one of a value and the previous value, and returns the previous value.
+    Max(usize, u64, u8),
     /// Stores the second value if the word has the first value. The second order applies on failure.
     CompareExchange(usize, u64, u64, u8, u8),
     /// A fence.
@@ -79,6 +82,7 @@ impl Act {
             | Act::Store(word, ..)
             | Act::Add(word, ..)
             | Act::Swap(word, ..)
+            | Act::Max(word, ..)
             | Act::CompareExchange(word, ..) => Some(word),
             Act::Fence(_) => None,
         }
@@ -114,6 +118,7 @@ impl Operation for Act {
             | Act::Store(.., order)
             | Act::Add(.., order)
             | Act::Swap(.., order)
+            | Act::Max(.., order)
             | Act::CompareExchange(.., order, _)
             | Act::Fence(order) => order,
         }
@@ -124,6 +129,7 @@ impl Operation for Act {
             Act::Load(..) | Act::Fence(_) => None,
             Act::Store(_, value, _) | Act::Swap(_, value, _) => Some(value),
             Act::Add(_, value, _) => Some(old.wrapping_add(value)),
+            Act::Max(_, value, _) => Some(old.max(value)),
             Act::CompareExchange(_, expected, new, ..) => (old == expected).then_some(new),
         }
     }
@@ -155,6 +161,7 @@ fn act(text: &str) -> Act {
         'W' => Act::Store(word, numbers[0], order(orders)),
         'U' => Act::Add(word, numbers[0], order(orders)),
         'X' => Act::Swap(word, numbers[0], order(orders)),
+        'M' => Act::Max(word, numbers[0], order(orders)),
         'C' => {
             let (success, failure) = orders.split_once('/').expect("two orders");
             Act::CompareExchange(word, numbers[0], numbers[1], order(success), order(failure))

@@ -123,6 +123,29 @@ fn a_search_finds_all_outcomes_of_random_programs() {
     }
 }
 
+/// The compiler turns `fetch_max` into a loop over compare-exchanges. It is still one operation.
+#[test]
+fn a_search_finds_all_outcomes_of_programs_with_largest_values() {
+    let _alone = alone();
+    let mut stream = Random(7);
+    let limits = Limits { acts: 6, threads: 3, words: 2 };
+    let programs = (0..silent_seeds(40).min(1_000)).map(|_| {
+        let mut program = random_within(&mut stream, limits);
+        for act in program.threads.iter_mut().flatten() {
+            match *act {
+                Act::Add(word, value, order) | Act::Swap(word, value, order) => {
+                    *act = Act::Max(word, value, order);
+                }
+                Act::Store(word, 2, order) => *act = Act::Max(word, 2, order),
+                _ => {}
+            }
+        }
+        ("largest", program)
+    });
+    let searches = searched(programs);
+    assert!(searches.unproved <= searches.programs.div_ceil(100), "{searches:?}");
+}
+
 pub(super) fn proof(
     program: impl Fn() + Send + Sync + Clone + 'static,
 ) -> (bool, OrdersTaken, Report) {

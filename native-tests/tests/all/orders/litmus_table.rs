@@ -30,6 +30,7 @@ fn act(act: Act, words: &[AtomicU64]) -> Option<u64> {
         }
         Act::Add(word, value, of) => Some(words[word].fetch_add(value, order(of))),
         Act::Swap(word, value, of) => Some(words[word].swap(value, order(of))),
+        Act::Max(word, value, of) => Some(words[word].fetch_max(value, order(of))),
         Act::CompareExchange(word, old, new, success, failure) => {
             let result = words[word].compare_exchange(old, new, order(success), order(failure));
             Some(result.unwrap_or_else(|seen| seen))

@@ -80,13 +80,23 @@ impl Execution {
 
     /// Returns the number of stores that the last requested operation of `thread` may choose. A load sees the chosen
     /// store, and a store follows the chosen store in modification order. Returns 1 in a run without [weak
-    /// memory](Self::weaken).
+    /// memory](Self::weaken). If `is_loop`, the operation is a read-modify-write that the compiler turned into a loop
+    /// over compare-exchanges.
     ///
     /// # Panics
     /// Panics if the last request of `thread` was not an access.
     #[inline]
-    pub fn candidates(&mut self, thread: usize) -> u32 {
-        answer!(29, &mut self.0, 1, |local| local.candidates(thread))
+    pub fn candidates(&mut self, thread: usize, is_loop: bool) -> u32 {
+        answer!(29, &mut self.0, 1, |local| local.candidates(thread, is_loop))
+    }
+
+    /// Returns the value of one of the last [candidates](Self::candidates) of `thread`; 0 is the newest store. `None`
+    /// if the access is an error in memory use.
+    ///
+    /// # Panics
+    /// Panics if the last request of `thread` was not an access.
+    pub fn value_of_candidate(&self, thread: usize, nth: u32) -> Option<u64> {
+        answer!(39, &self.0, None, |local| local.value_of_candidate(thread, nth))
     }
 
     /// Performs the last requested operation of `thread` on one of its candidates. 0 is the newest store, like in

@@ -52,6 +52,8 @@ pub(crate) struct RunRecord {
     pub(crate) untried: Set<Untried>,
     /// See [`Run::orders`](crate::run::Run::orders).
     pub(crate) orders: Vec<OrderMark>,
+    /// The events of loads by false conditions that do nothing else, in a run with the memory `c11`.
+    pub(crate) false_loads: Vec<usize>,
     /// True if a report will show the run: messages then have texts.
     pub(crate) is_shown: bool,
     /// The texts of messages in flight.
@@ -70,6 +72,7 @@ impl RunRecord {
         self.untried.clear();
         self.output.clear();
         self.orders.clear();
+        self.false_loads.clear();
         self.messages.clear();
         debug_assert!(self.histories.is_empty(), "histories are taken out at the end of a run");
     }

@@ -191,6 +191,14 @@ impl Worker {
         self.world.outline(seed, strategy)
     }
 
+    /// Returns the events of the last run that are loads by false conditions, in ascending order: see
+    /// [`RunRecord::false_loads`].
+    ///
+    /// [`RunRecord::false_loads`]: super::record::RunRecord::false_loads
+    pub(crate) fn false_loads(&self) -> Vec<usize> {
+        self.world.state().record.false_loads.clone()
+    }
+
     /// Returns a history of the last run by its number.
     pub(crate) fn history(&self, number: usize) -> Option<Arc<dyn HistorySource>> {
         self.world.state().record.histories.get(number).cloned()

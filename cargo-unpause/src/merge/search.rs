@@ -48,8 +48,8 @@ pub(super) struct MergedSearch<'a> {
 /// The maximum number of unfinished shares that are listed.
 const SHOWN: usize = 12;
 
-/// Returns `true` if a share is complete. A bounded search is not audited, and neither is a search of plain threads
-/// with weak memory.
+/// Returns `true` if a share is complete. A bounded search is not audited, and neither is a search with weak memory
+/// that does not try all behaviors.
 fn is_through(ledger: &Ledger, is_weak: bool) -> bool {
     ledger.is_through() && (ledger.sampled().is_some() || ledger.is_bounded() || is_weak)
 }
@@ -134,32 +134,15 @@ impl<'a> MergedSearch<'a> {
         Ok(merged)
     }
 
-    /// Returns the reason why a complete search with weak memory is not a proof although the same search in one process
-    /// can be one, if any.
-    fn untried_in_shares(&self) -> Option<&'static str> {
+    /// Returns the reason why a search with weak memory that tries all behaviors is not a proof, if any: no sampled
+    /// runs have checked a share.
+    fn unaudited(&self) -> Option<&'static str> {
         let mut ledgers = self.shares.values();
-        let is_bounded = ledgers.clone().any(Ledger::is_bounded);
-        if !self.subject.is_weak() || is_bounded || ledgers.clone().any(Ledger::strengthens_orders)
-        {
-            return None;
-        }
-        let chooses_stores = self.chooses_stores();
-        // The search of plain threads in one share needs no sampled runs.
-        if chooses_stores && self.of == 1 || ledgers.all(|ledger| ledger.sampled().is_some()) {
-            return None;
-        }
-        Some(match chooses_stores {
-            true => {
-                "no sampled runs have checked a share: run it again. With memory = \"c11\", a search of plain threads \
-                 has no sampled runs, and can be a proof only in one share (without SIM_SHARD)"
-            }
-            false => "no sampled runs have checked a share: run it again",
-        })
-    }
-
-    /// Returns `true` if operations of the search chose stores, because their orders are weaker than `SeqCst`.
-    fn chooses_stores(&self) -> bool {
-        self.shares.values().any(Ledger::has_stores)
+        let is_exempt = |ledger: &Ledger| {
+            ledger.is_bounded() || ledger.strengthens_orders() || ledger.sampled().is_some()
+        };
+        (self.subject.is_weak() && !ledgers.all(is_exempt))
+            .then_some("no sampled runs have checked a share: run it again")
     }
 
     /// Returns `true` if all shares are complete.
@@ -222,7 +205,9 @@ impl<'a> MergedSearch<'a> {
         }
         let is_contradicted = !say.is_empty();
         say.extend(self.searched().untried());
-        say.extend(self.untried_in_shares().map(str::to_owned));
+        if say.is_empty() {
+            say.extend(self.unaudited().map(str::to_owned));
+        }
         self.is_contradicted = is_contradicted;
         self.must_run_again = must_run_again;
         self.unproved = say;

@@ -102,6 +102,25 @@ fn a_search_of_plain_threads_continues_and_is_divided() {
     }
 }
 
+/// With weak memory, the outcomes of the sampled runs of each share are outcomes of runs of some share.
+#[test]
+fn shares_of_a_search_with_weak_memory_are_checked() {
+    let results = folder("weak shares");
+    let name = results.display().to_string();
+    for share in ["1/2", "2/2", "1/2", "2/2"] {
+        let variables = [("SIM_RESULTS", &*name), ("SIM_SHARD", share), ("SIM_MEMORY", "c11")];
+        let (passed, said) = search("beside::plain_threads", &variables);
+        assert!(passed, "{said}");
+    }
+    let ledgers = ledgers(&results, 2);
+    for ledger in &ledgers {
+        let (outcomes, agrees) = ledger.sampled().expect("sampled runs");
+        let has =
+            |outcome: &u64| ledgers.iter().any(|share| share.has_class(*outcome) != Some(false));
+        assert!(agrees && !outcomes.is_empty() && outcomes.iter().all(has));
+    }
+}
+
 /// Two threads add to a word.
 fn adds(order: Ordering) {
     let word = Arc::new(AtomicU32::new(0));

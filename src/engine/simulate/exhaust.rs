@@ -190,9 +190,8 @@ impl WholeSearch<'_, '_> {
             let ended;
             (ended, next) = self.explore(search, tree, within);
             let is_through = ended == SearchEnd::Complete && self.explored.found.is_none();
-            let is_left_out = audit::has_outcomes(self.session, tree.apart())
-                && (self.session.config.is_native()
-                    || self.explored.untried.contains(&Untried::Orders));
+            let is_left_out =
+                audit::has_outcomes(self.session, tree.apart()) && self.leaves_out_behavior();
             if !search.has_classes() || !is_through || is_left_out {
                 return Audited { ended, next, sampled: None, clash };
             }
@@ -221,6 +220,18 @@ impl WholeSearch<'_, '_> {
             self.explored.decided.lines.clear();
             self.series.restart();
         }
+    }
+
+    /// Returns `true` if the search is no proof, because runs did something that it does not try completely. Then its
+    /// runs do not have all outcomes.
+    fn leaves_out_behavior(&self) -> bool {
+        let is_native = self.session.config.is_native();
+        let is_left_out = |part: &Untried| match part {
+            Untried::Orders => true,
+            Untried::Time => false,
+            Untried::Beyond(_) | Untried::Unseen(_) | Untried::Function(_) => is_native,
+        };
+        self.explored.untried.iter().any(is_left_out)
     }
 
     /// Executes runs of the fallback, if any. `before` is the number of runs that the search has executed before the

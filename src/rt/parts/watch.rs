@@ -54,8 +54,9 @@ pub(crate) struct ReadSet {
     more: bool,
     /// True if the condition did anything besides loads of atomics that chose a store.
     beside_loads: bool,
-    /// The number of loads of atomics.
+    /// The number of loads of atomics, and the event of the last load.
     loads: u32,
+    last_load: usize,
     /// The numbers of events, drawn values and contacts in the run before the last poll of the condition.
     events: usize,
     draws: usize,
@@ -93,12 +94,13 @@ impl World {
     /// unless a search chooses the stores of the run, or if the condition did more.
     ///
     /// As long as the load returns the same store, the condition stays false. So its next evaluation need not try the
-    /// store.
+    /// store. The run records the load, because a sampled run may repeat it.
     pub(crate) fn awaited(&self, reads: &ReadSet) -> Option<(ObjectId, u32)> {
         if memory::weaker() != Weaker::Choose || reads.loads != 1 || reads.beside_loads {
             return None;
         }
         let mut state = self.state();
+        state.record.false_loads.push(reads.last_load);
         let task = state.current();
         let events = state.memory.weak()?.events_in_search(task)?;
         Some((*reads.objects.first()?, events))
@@ -128,9 +130,11 @@ impl World {
     /// Updates `reads` after each poll of the condition. All events since the previous call belong to the poll.
     pub(crate) fn after_condition(&self, reads: &mut ReadSet) {
         let state = self.state();
-        for event in &state.board.events[reads.events..] {
+        for (at, event) in state.board.events.iter().enumerate().skip(reads.events) {
             let is_load = event.op.access == Access::Read && event.op.kind.is_none();
-            reads.loads += u32::from(is_load && *event.op != MISSED);
+            if is_load && *event.op != MISSED {
+                (reads.loads, reads.last_load) = (reads.loads + 1, at);
+            }
             reads.beside_loads |= !is_load;
             match event.object {
                 // This operation reads without a point. The next evaluation may have no point, and then it announces

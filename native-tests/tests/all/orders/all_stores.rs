@@ -49,6 +49,7 @@ impl Searches {
         assert_eq!(found, allowed.by_cpp20, "{name}: {program:?}");
         let searched = report.searched.as_ref().expect("a search");
         let is_proof = searched.is_proof();
+        assert!(!is_proof || searched.audit.is_some(), "{name}: {}", screen(&report));
         let reads = |thread: &Vec<Act>, word| {
             thread.iter().filter(|act| act.reads() && act.word() == Some(word)).count()
         };

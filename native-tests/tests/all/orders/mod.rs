@@ -4,6 +4,7 @@
 //! makes 20,000 runs of each program that must be silent.
 
 mod all_stores;
+mod audited;
 mod bugs;
 mod calls;
 mod hints;

@@ -204,3 +204,36 @@ fn a_count_that_is_known_by_an_uncertain_order_is_no_proof() {
         assert!(is_proof, "{name}: {}", screen(&report));
     }
 }
+
+/// One thread drops a reference, and then stores to a word. The other thread clones a reference, and then reads the word
+/// and the count. It may see the word and miss the drop, even if the drop is executed before the clone.
+fn clones_and_counts(drops_first: bool) {
+    let own = Arc::new(());
+    let other = own.clone();
+    let word = AtomicU32::new(0);
+    let (word, own) = (&word, &own);
+    let drops = move || {
+        drop(other);
+        word.store(1, Relaxed);
+    };
+    let clones = move || {
+        let _more = own.clone();
+        let is_stored = word.load(Relaxed) == 1;
+        assert!(!is_stored || Arc::strong_count(own) == 2, "the outcome");
+    };
+    thread::scope(|scope| match drops_first {
+        true => _ = (scope.spawn(drops), scope.spawn(clones)),
+        false => _ = (scope.spawn(clones), scope.spawn(drops)),
+    });
+}
+
+#[test]
+fn a_drop_that_is_executed_before_a_clone_may_be_missed() {
+    let _alone = alone();
+    for drops_first in [false, true] {
+        let search = super::runner("c11", 1_000_000).strategy("exhaustive");
+        let report = search.run_native(move || clones_and_counts(drops_first));
+        let is_proof = report.searched.as_ref().is_some_and(|searched| searched.is_proof());
+        assert!(!report.passed() || !is_proof, "{drops_first}: {}", screen(&report));
+    }
+}

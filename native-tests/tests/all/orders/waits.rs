@@ -240,7 +240,9 @@ impl Waiting {
             of_runs.lock().unwrap().extend(outcome);
         });
         assert!(report.passed(), "{self:?}: {}", screen(&report));
-        let is_proof = report.searched.as_ref().is_some_and(|searched| searched.is_proof());
+        let searched = report.searched.as_ref().expect("a search");
+        let is_proof = searched.is_proof();
+        assert!(!is_proof || searched.audit.is_some(), "{self:?}: {}", screen(&report));
         if !is_proof {
             eprintln!("loop: {has_loop}, {self:?}: {}", screen(&report));
         }

@@ -9,9 +9,7 @@
 //!
 //! With the memory `c11`, a choice of a store has another number in another order of steps, and the search has one
 //! order of some steps with weaker memory orders. So the classes of such runs are not comparable. Their *outcomes* take
-//! the place of classes: the operations of each task, with their values ([`outcome`]). These runs are
-//! not repeated. A run in which a task reads one object several times at one place is not looked up, because the task
-//! may have waited.
+//! the place of classes: the operations of each task, with their values ([`outcome`]). These runs are not repeated.
 //!
 //! The audit is a safety net, not a proof: the probability of missing an error of the search falls with the number of
 //! runs. Each error that the search once had is found by 100 runs with a probability of at least 99 %. A search with
@@ -23,10 +21,12 @@ mod again;
 mod clash;
 mod copied;
 mod missed;
+mod outcomes;
 
 use self::again::Again;
-pub(in crate::engine::simulate) use self::again::{operation, outcome};
+pub(in crate::engine::simulate) use self::again::operation;
 use self::clash::Expected;
+pub(in crate::engine::simulate) use self::outcomes::outcome;
 use super::ends_by_a_step;
 use crate::engine::seeds::Found;
 use crate::engine::simulate::helper::GoesOn;
@@ -174,7 +174,7 @@ impl Auditor<'_, '_> {
             let seen = match self.by_outcome {
                 true => {
                     witness.look(ends_by_a_step(failure.as_ref()), |_| ());
-                    self.look_at_outcome(&worker.outline(seed, name), failure.as_ref())
+                    self.look_at_outcome(outcome(session, &worker), failure.as_ref())
                 }
                 false => self.look(&witness, (number, runs), failure.as_ref()),
             };
@@ -203,15 +203,14 @@ impl Auditor<'_, '_> {
     }
 
     /// Returns the outcome of the last run instead of its class.
-    fn look_at_outcome(&mut self, run: &Run, failure: Option<&Failure>) -> SampledClass {
-        let outcome = outcome(run);
-        let is_long = matches!(failure, Some(Failure::StepLimit { .. }));
-        self.sampled.classes.extend(outcome.filter(|_| !is_long));
-        let of_search = self.search.zip(outcome);
+    fn look_at_outcome(&mut self, outcome: u64, failure: Option<&Failure>) -> SampledClass {
+        if !matches!(failure, Some(Failure::StepLimit { .. })) {
+            self.sampled.classes.insert(outcome);
+        }
         SampledClass {
-            class: outcome.unwrap_or_default(),
-            known: of_search.and_then(|(search, outcome)| search.has_class(outcome)),
-            is_kept: of_search.is_none_or(|(search, outcome)| search.keeps_class(outcome)),
+            class: outcome,
+            known: self.search.and_then(|search| search.has_class(outcome)),
+            is_kept: self.search.is_none_or(|search| search.keeps_class(outcome)),
             others: Vec::new(),
         }
     }

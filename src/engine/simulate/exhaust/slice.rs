@@ -202,9 +202,8 @@ impl<'a, 's> SliceMaker<'a, 's> {
             self.session.show(part.known.apart);
         }
         self.has_stores = part.known.apart.stores;
-        // The outcomes of plain threads may contain addresses.
-        let is_audited = self.search.has_classes() && !self.session.config.is_native();
-        let has_outcomes = is_audited && audit::has_outcomes(self.session, part.known.apart);
+        let has_outcomes =
+            self.search.has_classes() && audit::has_outcomes(self.session, part.known.apart);
         let end = part.known.class_end.unwrap_or(u64::MAX);
         self.outcomes = has_outcomes.then(|| (Set::new(), end));
         self.search.adopt(part.unshared());
@@ -216,8 +215,8 @@ impl<'a, 's> SliceMaker<'a, 's> {
         if self.search.is_blocked() {
             return;
         }
-        let run = self.worker.outline(Seed(0), self.session.config.strategy.name());
-        if let Some(outcome) = audit::outcome(&run).filter(|outcome| outcome < end) {
+        let outcome = audit::outcome(self.session, &self.worker);
+        if outcome < *end {
             outcomes.insert(outcome);
         }
     }

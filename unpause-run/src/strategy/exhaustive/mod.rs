@@ -236,7 +236,8 @@ impl Explorer {
         let value = match frame.draws.get(nth) {
             None => {
                 let value = given.unwrap_or(0);
-                frame.draws.push(Drawn { value, bound: draw.bound, given: given.is_some() });
+                let given = given.is_some() || !self.rules.varies(draw.why);
+                frame.draws.push(Drawn { value, bound: draw.bound, given });
                 value
             }
             Some(drawn) if drawn.bound == draw.bound => drawn.value,

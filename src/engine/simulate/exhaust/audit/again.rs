@@ -1,7 +1,7 @@
 //! Repetitions of sampled runs with their steps in another order, and the comparable observations of runs.
 
 use std::sync::Arc;
-use unpause_ordered::{Map, Set};
+use unpause_ordered::Map;
 
 use super::SAMPLED;
 use crate::engine::simulate::exhaust::ends_by_a_step;
@@ -15,7 +15,7 @@ use crate::run::ids::{Seed, TaskId, TaskPath};
 use crate::run::memory_model::{MISSED, PRECEDED};
 use crate::run::schedule::Schedule;
 use crate::run::{Failure, Run};
-use crate::strategy::happens_before::{HappensBefore, name_of};
+use crate::strategy::happens_before::HappensBefore;
 use crate::strategy::search::Apart;
 use crate::strategy::witness::Witness;
 
@@ -82,28 +82,6 @@ pub(super) fn sight(run: &Run, lost: &[bool]) -> Sight {
         sight.entry(task).or_default().push(operation);
     }
     sight
-}
-
-/// Returns a hash of the observable result of a run. `None` if a task has read one object several times at one place:
-/// then it may have waited, and a search does not try each number of reads.
-pub(in crate::engine::simulate) fn outcome(run: &Run) -> Option<u64> {
-    let mut reads = Set::new();
-    let looks = run.events.iter().filter(|event| event.is_look() && !is_beside(event));
-    for Event { task, object, place, .. } in looks {
-        let Some(object) = object else { continue };
-        if !reads.insert((task.index(), object.index(), place.line(), place.column())) {
-            return None;
-        }
-    }
-    let bytes = |hash, text: &str| text.bytes().map(u64::from).fold(hash, name_of);
-    let tasks = sight(run, &[]).into_iter().map(|(task, operations)| {
-        let begin = bytes(0, &task.to_string());
-        operations.iter().fold(begin, |hash, (name, line, column, values)| {
-            let hash = bytes(name_of(name_of(hash, u64::from(*line)), u64::from(*column)), name);
-            bytes(name_of(hash, 0), values)
-        })
-    });
-    Some(tasks.fold(0, name_of))
 }
 
 /// Returns `true` for an event that only shows the newest value beside an older one.

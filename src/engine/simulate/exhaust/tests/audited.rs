@@ -19,7 +19,7 @@ use crate::engine::simulate::session::Session;
 use crate::run::rng::Rng;
 use crate::strategy::Search;
 use crate::strategy::divided::{Division, Rest, SearchTree, Slice};
-use crate::strategy::exhaustive::Exhaustive;
+use crate::strategy::exhaustive::{Exhaustive, Rule, without};
 use crate::sync::Ordering::{Relaxed, SeqCst};
 
 /// Explores the remaining runs of a search, or of a share of it. Returns the classes of its slices. The class `lost` is
@@ -171,4 +171,74 @@ fn shares_of_weak_memory_have_all_outcomes_together() {
     }
     println!("{compared} programs with {outcomes} outcomes");
     assert!(compared > 20, "{compared}");
+}
+
+/// The number of programs with a fault in their search that are checked.
+const FAULTY: usize = 25;
+
+/// The search does not try older stores. The audit finds this for most programs that then have fewer outcomes. A
+/// task performs all of its loads at one place, so many of these programs read a word several times at one place.
+#[test]
+fn an_audit_finds_that_older_stores_are_not_tried() {
+    crate::engine::simulate::hook::install();
+    let [strategy, memory] = ["exhaustive", "c11"].map(|text| Some(text.to_owned()));
+    let config =
+        Settings { strategy, memory, ..Settings::default() }.resolve().expect("valid settings");
+    let (site, results) = (Site::of_program(Location::caller()), Results::nowhere());
+    let assignment = Assignment::new(&config, &site, &results);
+    let matters_and_is_found = |seed| {
+        let program = weak_bounds::generate(&mut Rng::new(seed));
+        let body = FunctionBody::new(async || program.body().await);
+        let session = Session::new(&assignment, &body);
+        let searched = || {
+            let mut tree = Exhaustive::default().tree();
+            let outcomes = explore(&session, &mut tree, None, None);
+            (outcomes, tree)
+        };
+        let (outcomes, tree) = searched();
+        let (found, faulty) = without(Rule::Stores, searched);
+        if !tree.apart().stores || tree.runs() > 2_000 || found == outcomes {
+            return None;
+        }
+        assert!(audit(&session, Some(&tree), RUNS, false).audit.agrees(), "{program:?}");
+        Some(audit(&session, Some(&faulty), RUNS, false).audit.missed.is_some())
+    };
+    let found: Vec<bool> = (0..2_000).filter_map(matters_and_is_found).take(FAULTY).collect();
+    let count = found.iter().filter(|is_found| **is_found).count();
+    println!("found {count} of {}", found.len());
+    assert!(found.len() == FAULTY && count * 5 >= FAULTY * 4, "{count} of {}", found.len());
+}
+
+/// A task reads a flag, and then reads a word twice at one place.
+async fn reads_twice(in_loop: bool) {
+    let words = Arc::new([crate::Atomic::new(0), crate::Atomic::new(0)]);
+    let reader = words.clone();
+    let reader = crate::spawn(async move {
+        for word in [1, 0, 0] {
+            if in_loop && word == 1 {
+                crate::spin_until(async || reader[1].load(Relaxed).await == 1).await;
+            } else {
+                reader[word].load(Relaxed).await;
+            }
+        }
+    });
+    words[0].store(1, Relaxed).await;
+    words[1].store(1, Relaxed).await;
+    reader.await.unwrap();
+}
+
+/// A sampled run may evaluate a false condition again although it sees the same store. A search does not.
+#[test]
+fn repeated_reads_are_audited() {
+    for in_loop in [false, true] {
+        let report = || {
+            let runner = crate::Runner::new().hermetic().memory("c11").strategy("exhaustive");
+            runner.run(move || reads_twice(in_loop))
+        };
+        let whole = report();
+        let searched = whole.searched.as_ref().expect("a search");
+        assert!(searched.is_proof() && searched.audit.is_some(), "{searched:?}");
+        let faulty = without(Rule::Stores, report).searched.expect("a search");
+        assert!(!faulty.is_proof() && faulty.audit.unwrap().missed.is_some());
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::run::event::{Event, Values};
 use crate::run::op::Access;
+use crate::run::store_choice::is_store_choice;
 
 /// A part of the rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,6 +21,8 @@ pub enum Rule {
     LaterEvents,
     /// A footprint contains failed attempts to acquire a lock.
     FailedAttempts,
+    /// The search tries each store that an operation may choose, not only the newest one.
+    Stores,
 }
 
 /// The parts of the rule that a search applies: all of them, outside of tests.
@@ -40,6 +43,11 @@ impl Rules {
         let is_attempt = matches!(event.op.access, Access::Lock | Access::TryLock);
         let has_failed = is_attempt && event.values == Values::Failed;
         (nth == 0 || self.has(Rule::LaterEvents)) && (!has_failed || self.has(Rule::FailedAttempts))
+    }
+
+    /// Returns `true` if the search tries each value of a draw with this purpose.
+    pub(in crate::strategy::exhaustive) fn varies(self, why: &str) -> bool {
+        self.has(Rule::Stores) || !is_store_choice(why)
     }
 
     /// Returns `true` if all parts are applied.

@@ -83,8 +83,8 @@ const fn of_reads(op: Op, kind: op::kind::Kind) -> Op {
     Op { kind: Some(kind), ..op }
 }
 
-/// Returns `true` for an operation with which a read of one of loom's cells begins or ends. With the memory `c11`, the
-/// operation has no other kind than each operation on memory, because it may be one of several that choose a store.
+/// Returns `true` for an operation with which a read of one of loom's cells begins or ends. With the memory `c11`,
+/// these operations are like all other operations on memory, because they may choose a store.
 fn is_of_read(access: &Access, site: Site) -> bool {
     // A write adds a larger number.
     site.is_of_cell && access.operand == 1 && !orders::may_be_old()

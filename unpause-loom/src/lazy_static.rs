@@ -2,8 +2,8 @@
 
 use std::cell::UnsafeCell;
 use std::fmt;
-use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Mutex, PoisonError};
 
 pub use crate::thread::{AccessError, panicking, yield_now};
 
@@ -20,22 +20,37 @@ pub(crate) fn shut_down() {
     }
 }
 
+/// The state of a value's creation. std's `Once` has more operations that are steps of the run, so a search would try
+/// more orders.
+struct State {
+    /// True if the value exists. Two threads that only use the value do not conflict.
+    exists: AtomicBool,
+    /// Held by the thread that creates the value. True if the value exists.
+    creation: Mutex<bool>,
+}
+
+impl State {
+    const fn new() -> State {
+        State { exists: AtomicBool::new(false), creation: Mutex::new(false) }
+    }
+}
+
 /// A static with a value that is created at its first use in a run, and dropped at the end of the run.
 pub struct Lazy<T> {
-    /// The state of the value's creation in this run, reset at the end of each run.
-    once: UnsafeCell<Once>,
+    /// The state in this run, reset at the end of each run.
+    state: UnsafeCell<State>,
     make: fn() -> T,
     value: UnsafeCell<Option<T>>,
 }
 
-// SAFETY: the value is written once, guarded by `Once`, and dropped when all threads of the run have ended. Like in
+// SAFETY: the value is written once, guarded by the state, and dropped when all threads of the run have ended. Like in
 // loom, the value need not be `Sync`.
 unsafe impl<T> Sync for Lazy<T> {}
 
 impl<T: 'static> Lazy<T> {
     #[doc(hidden)]
     pub const fn new(make: fn() -> T) -> Lazy<T> {
-        Lazy { once: UnsafeCell::new(Once::new()), make, value: UnsafeCell::new(None) }
+        Lazy { state: UnsafeCell::new(State::new()), make, value: UnsafeCell::new(None) }
     }
 
     /// Returns the value.
@@ -46,25 +61,37 @@ impl<T: 'static> Lazy<T> {
     pub fn get(&'static self) -> &'static T {
         let has_returned = RETURNED.load(SeqCst) || unpause_model::is_ending();
         assert!(!has_returned, "attempted to access lazy_static during shutdown");
-        // SAFETY: `once` is written only when all threads of a run have ended.
-        unsafe { &*self.once.get() }.call_once(|| {
-            let value = (self.make)();
-            // SAFETY: `Once` admits one thread, before any other thread reads the value.
-            unsafe { *self.value.get() = Some(value) };
-            unpause_model::at_end(|| {
-                // SAFETY: all threads of the run have ended, so no other reference to `once` or `value` exists.
-                let value = unsafe {
-                    *self.once.get() = Once::new();
-                    (*self.value.get()).take()
-                };
-                drop(value);
-            });
-        });
+        // SAFETY: `state` is written only when all threads of a run have ended.
+        let state = unsafe { &*self.state.get() };
+        if !state.exists.load(SeqCst) {
+            self.create(state);
+        }
         // SAFETY: the value was written above, and is not taken before the end of the run.
         match unsafe { &*self.value.get() } {
             Some(value) => value,
             None => panic!("attempted to access lazy_static during shutdown"),
         }
+    }
+
+    /// Creates the value, or waits until another thread has created it.
+    fn create(&'static self, state: &State) {
+        let mut exists = state.creation.lock().unwrap_or_else(PoisonError::into_inner);
+        if *exists {
+            return;
+        }
+        let value = (self.make)();
+        // SAFETY: the lock admits one thread, before any other thread reads the value.
+        unsafe { *self.value.get() = Some(value) };
+        unpause_model::at_end(|| {
+            // SAFETY: all threads of the run have ended, so no other reference to `state` or `value` exists.
+            let value = unsafe {
+                *self.state.get() = State::new();
+                (*self.value.get()).take()
+            };
+            drop(value);
+        });
+        *exists = true;
+        state.exists.store(true, SeqCst);
     }
 }
 

@@ -116,6 +116,20 @@ fn a_write_beside_one_of_two_reads_is_found() {
     });
 }
 
+loom::lazy_static! {
+    static ref FIVE: usize = 5;
+}
+
+/// The first thread that needs the value creates it. The other thread waits, or finds the value.
+#[test]
+fn two_threads_need_a_lazy_value() {
+    loom::model(|| {
+        let thread = thread::spawn(|| assert_eq!(*FIVE, 5));
+        assert_eq!(*FIVE, 5);
+        thread.join().unwrap();
+    });
+}
+
 fn publishes(order: loom::sync::atomic::Ordering) {
     loom::model(move || {
         let message = Arc::new((AtomicUsize::new(0), AtomicBool::new(false)));

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::thread;
 
 use atomic_once_cell::AtomicOnceCell;
+use lockfree::channel::spmc;
 use omango::queue::spsc;
 use omango::wg::WaitGroup;
 use swap_arc::SwapArc;
@@ -71,5 +72,19 @@ fn omango_two_threads_wait_for_a_group() {
         scope.spawn(|| group.wait());
         scope.spawn(|| group.wait());
         group.done();
+    });
+}
+
+/// Two receivers receive a message each.
+#[sim::test(native, memory = "c11", seeds = 10_000)]
+fn lockfree_spmc_has_two_receivers() {
+    let (mut sender, receiver) = spmc::create();
+    for i in 0..2 {
+        sender.send(i).unwrap();
+    }
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| receiver.recv().unwrap());
+        }
     });
 }

@@ -134,14 +134,14 @@ impl Position {
     }
 
     /// Returns the place of these functions, the last of which is the outermost function of the object. Returns `None`
-    /// if a line is unknown, because the compiler has merged the code with other code.
+    /// if its line is unknown.
     fn new(operation: &[Frame], kind: Short) -> Option<Position> {
         let outermost = operation.last()?;
         let mut hasher = DefaultHasher::new();
         (&outermost.file, last_name(&outermost.function)).hash(&mut hasher);
         let lines = operation.iter().rev().map(|frame| (frame.line, frame.column));
         let lines: Vec<_> = lines.collect();
-        if kind == Short::All && lines.iter().any(|(line, _)| *line == 0) {
+        if kind == Short::All && outermost.line == 0 {
             return None;
         }
         let function = hasher.finish();
@@ -156,8 +156,17 @@ impl Position {
     /// Returns `true` if this place follows another place in the code of one function.
     fn follows(&self, other: &Position, short: Short) -> bool {
         let tries_again = || short == Short::All && self.is_try && other.is_try;
-        let is_behind = || self.lines > other.lines || self.repeats || tries_again();
-        self.function == other.function && is_behind()
+        let follows = || self.is_behind(other) || self.repeats || tries_again();
+        self.function == other.function && follows()
+    }
+
+    /// Returns `true` if the lines of this place follow the lines of another place. Code that the compiler has merged
+    /// with other code has no line.
+    fn is_behind(&self, other: &Position) -> bool {
+        let mut pairs = self.lines.iter().zip(&other.lines);
+        let differs = pairs.find(|(own, other)| own != other);
+        let is_unknown = differs.is_some_and(|(own, other)| own.0 == 0 || other.0 == 0);
+        (self.kind == Short::Channels || !is_unknown) && self.lines > other.lines
     }
 }
 

@@ -90,8 +90,8 @@ pub(crate) fn is_detail(why: &str) -> bool {
     why == seam::PROPERTIES
 }
 
-/// Returns this decision, which is below `bound`, with the detail of searches. `None` if its detail leaves out no orders
-/// of lock operations.
+/// Returns this decision, which is below `bound`, with the detail of searches. `None` if its detail leaves out no
+/// orders of lock operations.
 pub(crate) fn exact_detail(properties: u64, bound: u64) -> Option<u64> {
     let detail = Detail::of_number(seam::detail_in(properties));
     let leaves_out = matches!(detail, Detail::Calls | Detail::Queues);

@@ -5,11 +5,11 @@
 //! thread may act between two of them. For example, it may see by `try_lock` that the mutex is still held by a thread
 //! that a notification has already found in the queue.
 //!
-//! An operation repeats code while it holds the lock of a queue: it looks at each thread in the queue. This code belongs
-//! to the same step, so no thread ever waits for the lock of a queue.
+//! An operation repeats code while it holds the lock of a queue: it looks at each thread in the queue. This code
+//! belongs to the same step, so no thread ever waits for the lock of a queue.
 //!
-//! A call that locks or unlocks the mutex is an [operation of its own](super::locks). If its first access fails, because
-//! threads are in the queue of the mutex, the rest of the call belongs to its step.
+//! A call that locks or unlocks the mutex is an [operation of its own](super::locks). If its first access fails,
+//! because threads are in the queue of the mutex, the rest of the call belongs to its step.
 
 use unpause_native::Frame;
 
@@ -46,8 +46,8 @@ pub(super) fn operation(frames: &[Frame]) -> Option<&[Frame]> {
     Some(&inner[..=outermost])
 }
 
-/// Returns `true` for an access that an operation repeats while it holds the lock of a queue, or for each of the threads
-/// that it has taken from the queue.
+/// Returns `true` for an access that an operation repeats while it holds the lock of a queue, or for each of the
+/// threads that it has taken from the queue.
 pub(super) fn repeats(operation: &[Frame]) -> bool {
     let Some(inner) = operation.iter().find(is_outside_of_core) else { return false };
     let names: &[&str] = match () {
@@ -58,8 +58,8 @@ pub(super) fn repeats(operation: &[Frame]) -> bool {
     is_of_queues(inner) && names.contains(&last_name(&inner.function))
 }
 
-/// Returns `true` for an access or a yield with which a call tries to get a lock. A call does not end after it has failed
-/// to get it, so all tries can be at one moment.
+/// Returns `true` for an access or a yield with which a call tries to get a lock. A call does not end after it has
+/// failed to get it, so all tries can be at one moment.
 pub(super) fn is_try(operation: &[Frame]) -> bool {
     let mut outside = operation.iter().filter(is_outside_of_core);
     let is_pause = |frame: &Frame| {

@@ -302,7 +302,7 @@ const ROWS: &[Row] = &[
     (
         "parking_lot::Condvar",
         (condvar_of_parking_lot::<2>, true),
-        (condvar_of_parking_lot::<3>, false),
+        (condvar_of_parking_lot::<3>, true),
     ),
     ("crossbeam_channel", (crossbeam::<2>, true), (crossbeam::<3>, true)),
     ("ArrayQueue", (array_queue::<2>, true), (array_queue::<3>, true)),
@@ -334,7 +334,7 @@ const ROWS: &[Row] = &[
     ("ShardedLock", (sharded_lock::<2>, true), (sharded_lock::<3>, false)),
     ("parking_lot::Once", (once_of_parking_lot::<2>, true), (once_of_parking_lot::<3>, true)),
     ("crossbeam_deque", (deque::<2>, true), (deque::<3>, false)),
-    ("dashmap", (dashmap::<2>, true), (dashmap::<3>, false)),
+    ("dashmap", (dashmap::<2>, true), (dashmap::<3>, true)),
 ];
 
 /// The runs of brute force: all interleavings of the same operations, with the fewest preemptions first.

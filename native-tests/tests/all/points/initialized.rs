@@ -1,5 +1,5 @@
-//! Values that are initialized once, and scopes of threads: in a search, an operation takes few steps. Generated programs
-//! have the outcomes and the deadlocks of a search that steps all instructions.
+//! Values that are initialized once, and scopes of threads: in a search, an operation takes few steps. Generated
+//! programs have the outcomes and the deadlocks of a search that steps all instructions.
 
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{LazyLock, Once, OnceLock, RwLock};

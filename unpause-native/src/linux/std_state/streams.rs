@@ -12,6 +12,8 @@ use super::{locks, thread_ids};
 
 /// The time that an OS thread has to unlock a stream of unknown owner.
 const PATIENCE: Duration = Duration::from_millis(2);
+/// The time that an OS thread has between the lock of a stream and the record of its id.
+const PATIENCE_WITHOUT_OWNER: Duration = Duration::from_millis(50);
 
 /// The standard streams of a copy of std.
 #[derive(Clone, Copy, Debug)]
@@ -139,17 +141,26 @@ impl Lock {
         u64::from(read(at)) | u64::from(read(at + 4)) << 32
     }
 
-    /// Returns `true` if a thread of the ended run holds the lock.
-    fn is_left(&self) -> bool {
-        let owner = self.owner();
-        owner != 0 && thread_ids::is_of_run(owner).unwrap_or_else(|| self.stays_held())
+    /// Returns `true` if some word of the lock shows that it is held.
+    fn is_held(&self) -> bool {
+        self.shape.words.iter().any(|word| read(self.address + word) != 0)
     }
 
-    /// Returns `true` if no OS thread unlocks the lock in time.
-    fn stays_held(&self) -> bool {
+    /// Returns `true` if a thread of the ended run holds the lock.
+    fn is_left(&self) -> bool {
+        match self.owner() {
+            // A thread of the run may have died after it acquired the lock and before it wrote its id.
+            0 => self.is_held() && self.stays(PATIENCE_WITHOUT_OWNER, || self.owner() == 0),
+            owner => thread_ids::is_of_run(owner)
+                .unwrap_or_else(|| self.stays(PATIENCE, || self.owner() != 0)),
+        }
+    }
+
+    /// Returns `true` if the lock is held for this time, and `is_so` stays `true`.
+    fn stays(&self, patience: Duration, is_so: impl Fn() -> bool) -> bool {
         let begun = Instant::now();
-        while self.owner() != 0 {
-            if begun.elapsed() > PATIENCE {
+        while self.is_held() && is_so() {
+            if begun.elapsed() > patience {
                 return true;
             }
             std::thread::yield_now();
@@ -192,6 +203,16 @@ mod tests {
         mend();
         std::mem::forget(held);
         assert_eq!(locks[1].owner(), 0);
+        // A thread of the run has acquired the lock, and its id is not recorded.
+        let Shape { owner, words } = &locks[1].shape;
+        let is_of_owner = |word: &&usize| [*owner, *owner + 4].contains(word);
+        let word = words.iter().find(|word| !is_of_owner(word)).expect("the word of a mutex");
+        let word = locks[1].address + word;
+        // SAFETY: no thread holds this lock, and the word is one of its words.
+        unsafe { (word as *mut u32).write_volatile(1) };
+        assert!(locks[1].is_left());
+        mend();
+        assert!(!locks[1].is_held());
         // Another thread is used, because this thread could acquire the lock recursively.
         std::thread::spawn(|| drop(std::io::stderr().lock())).join().unwrap();
     }

@@ -152,6 +152,11 @@ fn tests_of_a_crate_without_unpause_are_stepped() {
     let proof = [("SIM_STRATEGY", "exhaustive"), ("SIM_MUST_PROVE", "1")];
     let (exit, proven, errors) = run(&folder, &["--lib", "one_step_loses_none"], &proof);
     assert!(exit == 0 && errors.contains("explored all"), "{proven}{errors}");
+    // A proof states its assumption.
+    let queue = ["--test", "queue", "writes_before_it_publishes", "--", "--exact"];
+    let (exit, proven, errors) = run(&folder, &queue, &proof);
+    let stated = " steps (assumes that orders weaker than SeqCst act as SeqCst)";
+    assert!(exit == 0 && errors.contains(stated), "{proven}{errors}");
     let coverage = [("SIM_COVERAGE", "1")];
     let (exit, seen, errors) = run(&folder, &["--lib", "one_step_loses_none"], &coverage);
     assert!(exit == 0 && errors.contains("\nseen    "), "{seen}{errors}");

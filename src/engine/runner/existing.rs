@@ -14,7 +14,7 @@ use super::outcome::FunctionBody;
 use super::site::{self, Site};
 use super::target::{TestTarget, without_hash};
 use super::terminal::style;
-use super::told::{remarks, told};
+use super::told::{remarks, told, with_assumption};
 use super::{Runner, TestBody};
 use crate::engine::config::{InvalidSetting, Settings, TestKind};
 use crate::engine::persistence::supersede_json;
@@ -162,7 +162,7 @@ fn show(verdict: &mut Verdict, report: &Report, site: &Site, is_undecided: bool)
         None => told(report, &style()),
         Some(_) => String::new(),
     };
-    verdict.remarks += &requested;
+    verdict.remarks += &with_assumption(&requested, report);
     let fails = report.finding.is_some() && !is_undecided;
     if fails || shown || report.searched.is_some() {
         let screen = text(report, &style());

@@ -13,21 +13,24 @@ use crate::report::{Report, Searched, Style, text};
 /// Shows the report of a passing test.
 pub(super) fn passed(report: &Report, style: &Style) {
     let told = told(report, style);
-    let assumption = report.searched.as_ref().and_then(Searched::assumption);
-    let line = match assumption {
-        // A longer text contains the assumption in a separate line.
-        Some(assumption) if told.lines().count() == 1 => {
-            format!("{} (assumes that {assumption})\n", told.trim_end())
-        }
-        _ => told.clone(),
-    };
-    write(&format!("{}{line}", remarks(report)));
+    write(&format!("{}{}", remarks(report), with_assumption(&told, report)));
     let fell_short = report.searched.as_ref().is_some_and(|searched| !searched.is_as_requested());
     let screen = text(&Report { notes: Vec::new(), ..report.clone() }, style);
     // The output without the part that the user has already seen.
     let rest = screen.strip_prefix(&*told).unwrap_or(&screen);
     if !rest.is_empty() && (!told.is_empty() || fell_short || !report.warnings.is_empty()) {
         eprint!("{rest}");
+    }
+}
+
+/// Returns the requested text of a passing test. If the text is a single line, the assumption of the search is added. A
+/// longer text contains it in a separate line.
+pub(super) fn with_assumption(told: &str, report: &Report) -> String {
+    match report.searched.as_ref().and_then(Searched::assumption) {
+        Some(assumption) if told.lines().count() == 1 => {
+            format!("{} (assumes that {assumption})\n", told.trim_end())
+        }
+        _ => told.to_owned(),
     }
 }
 

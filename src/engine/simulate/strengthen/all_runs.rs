@@ -102,7 +102,7 @@ fn explore(
     Some(result)
 }
 
-/// A guard that ends the differences that the search has shown.
+/// A guard under which runs show the differences of the search.
 struct Shown<'a, 's>(&'a Session<'s>);
 
 impl Drop for Shown<'_, '_> {

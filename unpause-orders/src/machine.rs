@@ -286,7 +286,7 @@ impl Orders {
         }
         if order == SEQ_CST && self.rules.is_search {
             self.threads[thread].counted.add(tick);
-            // Later operations depend on each event that the fence knows, also on one that does not count.
+            // Later operations depend on each event that the fence knows, even if the event does not count.
             self.lacks_choices |= !self.threads[thread].clock.is_sure();
         }
         if order == SEQ_CST && self.is_weak() {

@@ -1,5 +1,28 @@
 //! Operations that are not points: an exhaustive search has the outcomes of a search with all as points.
 
+/// The functions with these tens of numbers.
+macro_rules! ten {
+    ($body:ident $($n:literal)*) => { [$($body::<{ $n }>, $body::<{ $n + 1 }>, $body::<{ $n + 2 }>, $body::<{ $n + 3 }>,
+        $body::<{ $n + 4 }>, $body::<{ $n + 5 }>, $body::<{ $n + 6 }>, $body::<{ $n + 7 }>, $body::<{ $n + 8 }>,
+        $body::<{ $n + 9 }>),*] };
+}
+
+/// Defines `BODIES`, the bodies of the programs that `generated` runs, and `IN_DETAIL`, the same bodies. A search of the
+/// latter begins again when it sees the lock, and then steps all instructions.
+macro_rules! bodies {
+    ($count:literal: $($n:literal)*) => {
+        fn body<const N: u64>() {
+            generated(N);
+        }
+        fn in_detail<const N: u64>() {
+            drop(std::sync::RwLock::new(()).try_read());
+            generated(N);
+        }
+        const BODIES: [fn(); $count] = ten! { body $($n)* };
+        const IN_DETAIL: [fn(); $count] = ten! { in_detail $($n)* };
+    };
+}
+
 mod channels;
 mod condvars;
 mod counting;

@@ -219,8 +219,7 @@ pub(crate) struct DrawnPoints {
     /// The number of the detail in which locks are stepped: 0 is calls, 1 is instructions, 2 is the detail of searches,
     /// 3 is queues.
     pub(crate) detail: u64,
-    /// The number of the operations that take few steps: 0 is none, 1 is channels and queues, 2 is all operations for
-    /// which this is possible.
+    /// The operations that take few steps: 0 is none, 1 is channels and queues, 2 is all possible ones.
     pub(crate) short: u64,
     /// True if `Arc` counts are points.
     pub(crate) counts: bool,

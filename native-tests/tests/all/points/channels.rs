@@ -3,32 +3,12 @@
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, RwLock, mpsc};
+use std::sync::{Arc, mpsc};
 use std::thread;
 
 use super::{Compared, compare_with, outcome};
 
-/// A body for each number below 240.
-fn body<const N: u64>() {
-    generated(N);
-}
-
-/// Like [`body`], but its search steps all instructions: it begins again when it sees the lock.
-fn in_detail<const N: u64>() {
-    drop(RwLock::new(()).try_read());
-    generated(N);
-}
-
-macro_rules! ten {
-    ($body:ident $($n:literal)*) => { [$($body::<{ $n }>, $body::<{ $n + 1 }>, $body::<{ $n + 2 }>, $body::<{ $n + 3 }>,
-        $body::<{ $n + 4 }>, $body::<{ $n + 5 }>, $body::<{ $n + 6 }>, $body::<{ $n + 7 }>, $body::<{ $n + 8 }>,
-        $body::<{ $n + 9 }>),*] };
-}
-
-const BODIES: [fn(); 240] = ten! { body 0 10 20 30 40 50 60 70 80 90 100 110 120 130 140 150 160 170 180 190 200 210
-220 230 };
-const IN_DETAIL: [fn(); 240] = ten! { in_detail 0 10 20 30 40 50 60 70 80 90 100 110 120 130 140 150 160 170 180 190
-200 210 220 230 };
+bodies! { 240: 0 10 20 30 40 50 60 70 80 90 100 110 120 130 140 150 160 170 180 190 200 210 220 230 }
 
 /// Counts the dropped messages and the other commands.
 static WORD: AtomicU64 = AtomicU64::new(0);

@@ -11,12 +11,7 @@ fn body<const N: u64>() {
     generated(N);
 }
 
-macro_rules! ten {
-    ($($n:literal)*) => { [$(body::<{ $n }>, body::<{ $n + 1 }>, body::<{ $n + 2 }>, body::<{ $n + 3 }>, body::<{ $n + 4 }>,
-        body::<{ $n + 5 }>, body::<{ $n + 6 }>, body::<{ $n + 7 }>, body::<{ $n + 8 }>, body::<{ $n + 9 }>),*] };
-}
-
-const BODIES: [fn(); 300] = ten! { 0 10 20 30 40 50 60 70 80 90 100 110 120 130 140 150 160 170 180 190 200 210 220 230
+const BODIES: [fn(); 300] = ten! { body 0 10 20 30 40 50 60 70 80 90 100 110 120 130 140 150 160 170 180 190 200 210 220 230
 240 250 260 270 280 290 };
 
 /// The objects that the threads of a generated program share.

@@ -2,31 +2,12 @@
 //! programs have the outcomes and the deadlocks of a search that steps all instructions.
 
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::sync::{LazyLock, Once, OnceLock, RwLock};
+use std::sync::{LazyLock, Once, OnceLock};
 use std::thread::{self, Thread};
 
 use super::{Compared, compare_with, outcome};
 
-/// A body for each number below 160.
-fn body<const N: u64>() {
-    generated(N);
-}
-
-/// Like [`body`], but its search steps all instructions: it begins again when it sees the lock.
-fn in_detail<const N: u64>() {
-    drop(RwLock::new(()).try_read());
-    generated(N);
-}
-
-macro_rules! ten {
-    ($body:ident $($n:literal)*) => { [$($body::<{ $n }>, $body::<{ $n + 1 }>, $body::<{ $n + 2 }>, $body::<{ $n + 3 }>,
-        $body::<{ $n + 4 }>, $body::<{ $n + 5 }>, $body::<{ $n + 6 }>, $body::<{ $n + 7 }>, $body::<{ $n + 8 }>,
-        $body::<{ $n + 9 }>),*] };
-}
-
-const BODIES: [fn(); 160] = ten! { body 0 10 20 30 40 50 60 70 80 90 100 110 120 130 140 150 };
-const IN_DETAIL: [fn(); 160] =
-    ten! { in_detail 0 10 20 30 40 50 60 70 80 90 100 110 120 130 140 150 };
+bodies! { 160: 0 10 20 30 40 50 60 70 80 90 100 110 120 130 140 150 }
 
 /// The words that the commands change. A function of a `LazyLock` has no other access to them.
 static WORD: AtomicU64 = AtomicU64::new(0);

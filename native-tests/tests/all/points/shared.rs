@@ -14,12 +14,7 @@ fn body<const N: u64>() {
     generated(N);
 }
 
-macro_rules! ten {
-    ($($n:literal)*) => { [$(body::<{ $n }>, body::<{ $n + 1 }>, body::<{ $n + 2 }>, body::<{ $n + 3 }>, body::<{ $n + 4 }>,
-        body::<{ $n + 5 }>, body::<{ $n + 6 }>, body::<{ $n + 7 }>, body::<{ $n + 8 }>, body::<{ $n + 9 }>),*] };
-}
-
-const BODIES: [fn(); 120] = ten! { 0 10 20 30 40 50 60 70 80 90 100 110 };
+const BODIES: [fn(); 120] = ten! { body 0 10 20 30 40 50 60 70 80 90 100 110 };
 
 /// The objects that the threads of a generated program share.
 #[derive(Default)]

@@ -11,7 +11,7 @@ use super::super::top;
 use super::bounded::Bounds;
 use super::weak_bounds;
 use crate::engine::assignment::Assignment;
-use crate::engine::config::Settings;
+use crate::engine::config::{Config, Settings};
 use crate::engine::results::Results;
 use crate::engine::runner::Site;
 use crate::engine::runner::outcome::FunctionBody;
@@ -21,6 +21,11 @@ use crate::strategy::Search;
 use crate::strategy::divided::{Division, Rest, SearchTree, Slice};
 use crate::strategy::exhaustive::{Exhaustive, Rule, without};
 use crate::sync::Ordering::{Relaxed, SeqCst};
+
+fn exhaustive_with_c11() -> Config {
+    let [strategy, memory] = ["exhaustive", "c11"].map(|text| Some(text.to_owned()));
+    Settings { strategy, memory, ..Settings::default() }.resolve().expect("valid settings")
+}
 
 /// Explores the remaining runs of a search, or of a share of it. Returns the classes of its slices. The class `lost` is
 /// not kept.
@@ -117,9 +122,7 @@ fn an_audit_finds_each_missing_outcome_of_weak_memory() {
             task.await.unwrap();
         }
     });
-    let [strategy, memory] = ["exhaustive", "c11"].map(|text| Some(text.to_owned()));
-    let config =
-        Settings { strategy, memory, ..Settings::default() }.resolve().expect("valid settings");
+    let config = exhaustive_with_c11();
     let (site, results) = (Site::of_program(Location::caller()), Results::nowhere());
     let assignment = Assignment::new(&config, &site, &results);
     let session = Session::new(&assignment, &body);
@@ -144,9 +147,7 @@ fn an_audit_finds_each_missing_outcome_of_weak_memory() {
 #[test]
 fn shares_of_weak_memory_have_all_outcomes_together() {
     crate::engine::simulate::hook::install();
-    let [strategy, memory] = ["exhaustive", "c11"].map(|text| Some(text.to_owned()));
-    let config =
-        Settings { strategy, memory, ..Settings::default() }.resolve().expect("valid settings");
+    let config = exhaustive_with_c11();
     let (site, results) = (Site::of_program(Location::caller()), Results::nowhere());
     let assignment = Assignment::new(&config, &site, &results);
     let (mut compared, mut outcomes) = (0, 0);
@@ -181,9 +182,7 @@ const FAULTY: usize = 25;
 #[test]
 fn an_audit_finds_that_older_stores_are_not_tried() {
     crate::engine::simulate::hook::install();
-    let [strategy, memory] = ["exhaustive", "c11"].map(|text| Some(text.to_owned()));
-    let config =
-        Settings { strategy, memory, ..Settings::default() }.resolve().expect("valid settings");
+    let config = exhaustive_with_c11();
     let (site, results) = (Site::of_program(Location::caller()), Results::nowhere());
     let assignment = Assignment::new(&config, &site, &results);
     let matters_and_is_found = |seed| {

@@ -309,7 +309,7 @@ fn an_audit_of_a_program_with_few_choices_is_short() {
             let number = number.clone();
             thread::spawn(move || number.fetch_add(1, SeqCst))
         });
-        threads.map(|thread| thread.join().unwrap());
+        threads.into_iter().for_each(|thread| _ = thread.join().unwrap());
     };
     let runs = [audit(alone), audit(joined), audit(three)];
     assert!(runs[0] == 10 && runs[0] < runs[1] && runs[1] < 100 && runs[2] == 100, "{runs:?}");

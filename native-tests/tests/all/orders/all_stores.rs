@@ -373,7 +373,7 @@ fn strong_orders_cost_nothing() {
             let shared = shared.clone();
             thread::spawn(move || work(&shared.0, &shared.1))
         });
-        threads.map(|thread| thread.join().unwrap());
+        threads.into_iter().for_each(|thread| _ = thread.join().unwrap());
     }
     let _alone = alone();
     let programs: [Program; 2] = [

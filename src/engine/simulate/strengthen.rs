@@ -11,8 +11,8 @@
 //! Finally, each change is made as weak as possible.
 //!
 //! Each reported strengthening has been tried. The runs that judge it have the exact order S of `SeqCst` operations. At
-//! the end, all runs with the strengthening are explored if they are few. If one of them fails, no seed has found it, and
-//! the strengthening is not reported. Otherwise the strengthening is proved.
+//! the end, all runs with the strengthening are explored if they are few. If one of them fails, the strengthening is
+//! not reported. Otherwise it is proved.
 
 mod all_runs;
 

@@ -135,7 +135,8 @@ pub(crate) fn block_on_and<F: Future>(
 
     impl Wake for Unpark {
         fn wake(self: Arc<Self>) {
-            self.woken.store(true, Ordering::Release);
+            // A store would end the release sequence of an earlier wake-up, which must happen before the next poll, too.
+            self.woken.swap(true, Ordering::Release);
             self.thread.unpark();
         }
     }

@@ -59,7 +59,9 @@ impl Wake for Woken {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.is_set.store(true, SeqCst);
+        // A store would end the release sequence of an earlier wake-up. The next poll would then not see what happened
+        // before that wake-up.
+        self.is_set.swap(true, SeqCst);
         self.thread.unpark();
     }
 }

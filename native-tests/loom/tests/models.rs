@@ -92,7 +92,9 @@ fn reads_of_a_cell_commute() {
         });
         // SAFETY: as above.
         shared.with(|value| assert_eq!(unsafe { *value }, 1));
-        threads.map(|thread| thread.join().unwrap());
+        for thread in threads {
+            thread.join().unwrap();
+        }
         // SAFETY: the threads have ended.
         shared.with_mut(|value| unsafe { *value = 2 });
     });
@@ -112,7 +114,9 @@ fn a_write_beside_one_of_two_reads_is_found() {
         ];
         // SAFETY: as above.
         cell.with_mut(|value| unsafe { *value = 1 });
-        threads.map(|thread| thread.join().unwrap());
+        for thread in threads {
+            thread.join().unwrap();
+        }
     });
 }
 
@@ -350,6 +354,29 @@ impl Future for Twice {
 #[should_panic(expected = "deadlock")]
 fn a_lost_wake_is_a_deadlock() {
     loom::model(|| block_on(Twice(false)));
+}
+
+/// The future may also be woken without cause, and the thread's wake-up remains ordered before the next poll.
+#[test]
+fn a_wake_up_beside_another_happens_before_the_next_poll() {
+    loom::model(|| {
+        let is_ready = Arc::new(AtomicBool::new(false));
+        let mut wakes = None;
+        block_on(poll_fn(|context| {
+            wakes.get_or_insert_with(|| {
+                let (is_ready, waker) = (is_ready.clone(), context.waker().clone());
+                thread::spawn(move || {
+                    is_ready.store(true, Relaxed);
+                    waker.wake();
+                })
+            });
+            match is_ready.load(Relaxed) {
+                true => Poll::Ready(()),
+                false => Poll::Pending,
+            }
+        }));
+        wakes.unwrap().join().unwrap();
+    });
 }
 
 /// Ready at the second poll, for which the first poll wakes.

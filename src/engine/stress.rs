@@ -261,6 +261,7 @@ fn run_of(seed: Seed, stress: &StressRun, outcome: Outcome, histories: bool) -> 
         time_moves: Vec::new(),
         orders: Vec::new(),
         output: String::new(),
+        panics: Vec::new(),
         conditions: stress.conditions(),
         faults: Vec::new(),
     }

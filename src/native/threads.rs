@@ -22,7 +22,7 @@ use super::waiter::Waiter;
 use crate::rt::WORLD;
 use crate::run::memory_model::{CELL, Raise};
 use crate::run::op::Op;
-use crate::run::panics::{Panicked, with_causes};
+use crate::run::panics::{Panicked, TaskPanic, with_causes};
 use crate::run::points::Points;
 use crate::seam::{ForeignLock, ForeignWord, Handle};
 
@@ -96,8 +96,8 @@ impl Begun {
             let execution = threads.execution();
             match execution.ended()? {
                 Ended::Panicked(message, place) => {
-                    let others = execution.panics().into_iter();
-                    let others = others.map(|(message, place)| Panicked { message, place });
+                    let others = execution.panics().into_iter().filter(|(thread, ..)| *thread > 0);
+                    let others = others.map(|(_, message, place)| Panicked { message, place });
                     let panicked = Panicked { message, place };
                     let panicked = with_causes(panicked, &others.collect::<Vec<_>>());
                     Some(Ended::Panicked(panicked.message, panicked.place))
@@ -110,7 +110,16 @@ impl Begun {
 
 impl Drop for Begun {
     fn drop(&mut self) {
-        let is_child = with(|threads| threads.execution.as_ref().is_some_and(Execution::is_child));
+        let (is_child, panics) = with(|threads| match threads.execution.as_ref() {
+            Some(execution) => (execution.is_child(), execution.panics()),
+            None => (false, Vec::new()),
+        });
+        if !panics.is_empty() && crate::seam::in_run() {
+            let of_task =
+                |(thread, message, place)| TaskPanic { task: notes::task(thread), message, place };
+            let panics = panics.into_iter().map(of_task).collect();
+            WORLD.with(|world| world.note_panics(panics));
+        }
         let left = if is_child && crate::seam::in_run() { notes::leave() } else { Vec::new() };
         let mut handles = with(|threads| {
             // The end of the execution completes the output. A process that was created for the run ends here.

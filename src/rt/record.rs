@@ -6,6 +6,7 @@ use unpause_ordered::Set;
 use crate::run::event::Event;
 use crate::run::ids::{ObjectId, TaskId};
 use crate::run::memory_model::OrderMark;
+use crate::run::panics::TaskPanic;
 use crate::run::program::ProgramSource;
 use crate::run::recording::HistorySource;
 use crate::run::untried::Untried;
@@ -48,6 +49,8 @@ pub(crate) struct RunRecord {
     pub(crate) foreign: bool,
     /// See [`Run::output`](crate::run::Run::output).
     pub(crate) output: String,
+    /// See [`Run::panics`](crate::run::Run::panics).
+    pub(crate) panics: Vec<TaskPanic>,
     /// The parts of the program's behavior that searches do not try.
     pub(crate) untried: Set<Untried>,
     /// See [`Run::orders`](crate::run::Run::orders).
@@ -71,6 +74,7 @@ impl RunRecord {
         self.foreign = false;
         self.untried.clear();
         self.output.clear();
+        self.panics.clear();
         self.orders.clear();
         self.false_loads.clear();
         self.messages.clear();

@@ -14,6 +14,7 @@ use crate::run::board::{CallMark, CallPoint, Contact, Life};
 use crate::run::event::Values;
 use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::op::{Access, Op};
+use crate::run::panics::TaskPanic;
 use crate::run::program::ProgramSource;
 use crate::run::recording::HistorySource;
 use crate::run::untried::Untried;
@@ -331,6 +332,12 @@ impl World {
     #[cfg_attr(not(unpause_native), allow(dead_code))]
     pub(crate) fn note_output(&self, output: String) {
         self.state().record.output = output;
+    }
+
+    /// Stores the panics of the plain threads of the run.
+    #[cfg_attr(not(unpause_native), allow(dead_code))]
+    pub(crate) fn note_panics(&self, panics: Vec<TaskPanic>) {
+        self.state().record.panics = panics;
     }
 
     /// Records that the run entered a function with unseen operations on shared memory.

@@ -17,6 +17,7 @@ use crate::run::Failure;
 use crate::run::event::Values;
 use crate::run::ids::TaskId;
 use crate::run::op::{Access, Op};
+use crate::run::panics::TaskPanic;
 
 const PANIC: Op = Op::new("panic", Access::Yield);
 
@@ -103,6 +104,8 @@ impl Executor<'_> {
             let mut state = self.world.state();
             let place = last_place(&state, task);
             state.happened(&PANIC, None, place, Values::None);
+            let Panicked { message, place } = panicked.clone();
+            state.record.panics.push(TaskPanic { task, message, place });
             state.slots.at_mut(task.index()).panic =
                 Some(Box::new(KeptPanic { payload, panicked }));
             state.has_panics = true;

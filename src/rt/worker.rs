@@ -319,6 +319,7 @@ impl World {
             time_moves: state.board.time_moves.clone(),
             orders: state.record.orders.clone(),
             output: state.record.output.clone(),
+            panics: state.record.panics.clone(),
             conditions: state.record.conditions.clone(),
             faults: state.record.faults.clone(),
         }

@@ -265,9 +265,12 @@ objects! {
         foreign: bool,
         time_moves: Vec<TimeMove>,
         output: String,
+        panics: Vec<Panicked>,
         conditions: Vec<Condition>,
         faults: Vec<FaultCount>,
     }
+    /// A panic that the failure does not contain.
+    Panicked { task: u64, message: String, place: String }
     /// A task.
     Task {
         shown: String,

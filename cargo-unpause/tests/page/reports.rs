@@ -20,7 +20,7 @@ impl Report {
             "objects": [], "step_count": 0, "omitted_steps": null, "steps": [], "draws": [], "events": [], "calls": [],
             "threads": {"spawns": [], "holds": [], "own": [], "panicked_from": null}, "histories": [], "programs": [],
             "leaked": [], "stuck": [], "circle": [], "spins": [], "foreign": false, "time_moves": [], "output": "",
-            "conditions": [], "faults": [],
+            "panics": [], "conditions": [], "faults": [],
         });
         let finding = json!({
             "failure": failure, "from": {"kind": "seed", "seed": "7", "file": null}, "size": size,

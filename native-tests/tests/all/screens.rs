@@ -229,6 +229,66 @@ fn a_panic_that_is_resumed_has_its_message() {
     assert!(screen.contains(&line_of("resumed")), "{screen}");
 }
 
+/// A panic that does not fail the run by itself may be the cause of the failure.
+#[test]
+fn a_panic_of_another_thread_is_shown_beside_each_failure() {
+    fn worker<T: Send + 'static>(held: T) -> thread::JoinHandle<()> {
+        thread::spawn(move || {
+            let _held = held;
+            panic!("out of ink, 3 pages left"); // other
+        })
+    }
+    let failures: [(&str, fn()); 5] = [
+        ("assertion failed: worker(()).join().is_ok()", || assert!(worker(()).join().is_ok())),
+        ("RecvError", || {
+            let (sender, receiver) = mpsc::channel::<u32>();
+            let worker = worker(sender);
+            let received = receiver.recv();
+            drop(worker.join());
+            received.unwrap();
+        }),
+        ("PoisonError", || {
+            let lock = Arc::new(Mutex::new(0));
+            let other = lock.clone();
+            let holds = thread::spawn(move || {
+                let _held = other.lock();
+                panic!("out of ink, 3 pages left"); // holder
+            });
+            drop(holds.join());
+            drop(lock.lock().unwrap());
+        }),
+        ("deadlock", || {
+            let (sender, receiver) = mpsc::channel::<u32>();
+            drop(worker(sender.clone()).join());
+            drop((receiver.recv(), sender));
+        }),
+        ("abort", || {
+            drop(worker(()).join());
+            std::process::abort();
+        }),
+    ];
+    for (failure, body) in failures {
+        let at = |mark| format!("panicked 0.0 at tests/all/{}", line_of(mark));
+        for isolation in ["run", "process"] {
+            let runner = sim::Runner::new().hermetic().seeds(0..10).shrink(false).prove(0);
+            let report = runner.isolate(isolation).run_native(body);
+            let screen = sim::report::text(&report, &Default::default());
+            let screen = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(screen.contains(failure), "{screen}");
+            assert!(
+                screen.contains(&at("other")) || screen.contains(&at("holder")),
+                "{failure}: {screen}"
+            );
+            assert!(screen.contains(": out of ink, 3 pages left"), "{screen}");
+        }
+    }
+    let is_caught = screen(|| {
+        assert!(std::panic::catch_unwind(|| panic!("out of ink")).is_ok()); // caught
+    });
+    let at = format!("panicked main at tests/all/{}", line_of("caught"));
+    assert!(is_caught.contains(&at), "{is_caught}");
+}
+
 /// The end of a scope names the threads that have not ended.
 #[test]
 fn a_scope_names_the_threads_that_it_waits_for() {

@@ -288,8 +288,8 @@ impl Execution {
         answer!(11, &self.0, None, |local| local.ended())
     }
 
-    /// Returns the messages and the places of the last panics of all threads except the first.
-    pub fn panics(&self) -> Vec<(String, String)> {
+    /// Returns the last panics of each thread: its number, the message and the place.
+    pub fn panics(&self) -> Vec<(u32, String, String)> {
         answer!(12, &self.0, Vec::new(), |local| local.panics())
     }
 

@@ -335,12 +335,14 @@ impl Local {
         })
     }
 
-    /// Returns the messages and the places of the last panics of all threads except the first.
-    pub(crate) fn panics(&self) -> Vec<(String, String)> {
-        // SAFETY: all threads are suspended while the carrier runs.
-        let panics =
-            self.run.threads.iter().skip(1).map(|thread| unsafe { thread.as_ref().panics.last() });
-        panics.flatten().cloned().collect()
+    /// Returns the last panics of each thread: its number, the message and the place.
+    pub(crate) fn panics(&self) -> Vec<(u32, String, String)> {
+        let panics = self.run.threads.iter().zip(0..).flat_map(|(thread, number)| {
+            // SAFETY: all threads are suspended while the carrier runs.
+            let panics = unsafe { thread.as_ref() }.panics.iter().cloned();
+            panics.map(move |(message, place)| (number, message, place))
+        });
+        panics.collect()
     }
 
     /// Returns the virtual time in nanoseconds.

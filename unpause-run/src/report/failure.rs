@@ -13,6 +13,7 @@ use super::waiting::with_holders;
 use super::{Finding, Report};
 use crate::run::event::{Event, show_time};
 use crate::run::ids::TaskId;
+use crate::run::panics::TaskPanic;
 use crate::run::place::{is_foreign, is_std, portable};
 use crate::run::{Failure, MemoryError, Outcome, Run, Spin, circle_of};
 use unpause_check::picture::draw;
@@ -331,6 +332,26 @@ fn panicked_at(finding: &Finding, task: TaskId, place: &str, names: &DisplayName
 /// Writes a label and its text, or nothing if the text is empty.
 pub(super) fn field(screen: &mut Screen, label: &str, body: &str) {
     screen.paragraph(2, (Paint::Faint, &format!("{label:<12}")), (Paint::Plain, body));
+}
+
+/// Writes the panics that the failure does not contain, because they may be its cause.
+pub(super) fn other_panics(screen: &mut Screen, finding: &Finding, names: &DisplayNames<'_>) {
+    const SHOWN: usize = 3;
+    const LONGEST: usize = 240;
+    let panics = finding.run.other_panics();
+    let lines = panics.map(|TaskPanic { task, message, place }| {
+        let message = message.lines().map(str::trim).collect::<Vec<_>>().join(", ");
+        format!("{} at {}: {}", names.task(*task), portable(place), cut(&message, LONGEST))
+    });
+    let mut lines: Vec<String> = lines.collect();
+    let more = lines.len().saturating_sub(SHOWN);
+    lines.truncate(SHOWN);
+    for line in &lines {
+        field(screen, "panicked", line);
+    }
+    if more > 0 {
+        field(screen, "", &format!("… {} more", plural(more as u64, "panic")));
+    }
 }
 
 /// Writes a message, such as a panic message, followed by an empty line.

@@ -14,6 +14,7 @@ use super::sample::*;
 use super::*;
 use crate::run::ids::{ObjectId, TaskId};
 use crate::run::memory_model::OrderMark;
+use crate::run::panics::TaskPanic;
 use crate::run::program::{CommandLayout, CommandRecord, Fate, Faults, Part, ProgramRecord};
 use crate::run::threads::{HoldRecord, SpawnRecord, ThreadFacts};
 use crate::run::{CallRecord, Failure};
@@ -69,6 +70,9 @@ fn of_plain_threads(failure: Failure) -> Report {
             panicked_from: Some(place(9)),
         };
         finding.run.orders = vec![OrderMark { event: 2, order: Ordering::Relaxed }];
+        let (message, place) =
+            ("no \u{1b}[31mroom\nleft: 2".to_owned(), "src/pool.rs:9:5".to_owned());
+        finding.run.panics = vec![TaskPanic { task: TaskId(1), message, place }];
         finding.run.output = "one\n\u{1b}[31mtwo\u{202e}\n".to_owned();
         let store = Strengthened { op: "store", place: here(), order: Ordering::Release };
         finding.strengthening =
@@ -173,4 +177,30 @@ fn the_screen_in_a_report_is_the_printed_screen() {
         }
     }
     assert_eq!(seen, Failure::VARIANTS.iter().copied().collect::<Set<&str>>());
+}
+
+#[test]
+fn the_panics_that_the_failure_does_not_contain_are_shown() {
+    let of = |task: u32, message: &str, place: &str| TaskPanic {
+        task: TaskId(task),
+        message: message.to_owned(),
+        place: place.to_owned(),
+    };
+    let mut report = super::sample::panic();
+    let finding = report.finding.as_mut().unwrap();
+    let Outcome::Failed(Failure::Panic { message, place, .. }) = &finding.run.outcome else {
+        panic!("another failure")
+    };
+    let own = of(1, message, place);
+    let rooms = (2..6).map(|task| of(task % 2, "no\n  room", "src/pool.rs:9:5"));
+    finding.run.panics = [own.clone()].into_iter().chain(rooms).collect();
+    let screen = text(&report, &Style::default());
+    assert_eq!(screen.matches(" at src/pool.rs:9:5: no, room\n").count(), 3, "{screen}");
+    assert!(
+        screen.contains("panicked    main at src/pool") && screen.contains("… 1 panic more"),
+        "{screen}"
+    );
+    let finding = report.finding.as_mut().unwrap();
+    finding.run.panics = vec![own];
+    assert!(!text(&report, &Style::default()).contains("panicked    "));
 }

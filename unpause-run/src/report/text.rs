@@ -4,7 +4,7 @@
 //! [`failure`](super::failure)), the schedule and notes. The last part is the commands to continue with.
 
 use super::coverage;
-use super::failure::{details, facts, field, headline, output};
+use super::failure::{details, facts, field, headline, other_panics, output};
 use super::names::DisplayNames;
 use super::program;
 use super::quoted;
@@ -121,6 +121,7 @@ fn failed(screen: &mut Screen, report: &Report, finding: &Finding) {
     }
     screen.blank();
     facts(screen, report, finding, &names);
+    other_panics(screen, finding, &names);
     field(screen, "tested", &tested(report, finding));
     let setting = |(name, value): &(String, String)| format!("{} = {}", clean(name), clean(value));
     field(screen, "settings", &report.settings.iter().map(setting).collect::<Vec<_>>().join(", "));

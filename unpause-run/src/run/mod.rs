@@ -134,6 +134,8 @@ pub struct Run {
     /// The text that plain threads wrote to the standard output and error, up to 16 KiB. Empty in all other runs,
     /// because their output is not captured.
     pub output: String,
+    /// The last panics of each plain thread, and the panics of tasks that their handles received.
+    pub panics: Vec<panics::TaskPanic>,
     /// The conditions of `sometimes!` and `cover!`, in the order of their first evaluation.
     pub conditions: Vec<Condition>,
     /// The faults of a nemesis, by kind.
@@ -149,6 +151,22 @@ impl Run {
     #[doc(hidden)]
     pub fn is_on_threads(&self) -> bool {
         self.strategy == Run::JITTER
+    }
+
+    /// Returns the panics that the failure of the run does not contain. For example, the program has caught them, or
+    /// received them from `join`.
+    #[doc(hidden)]
+    pub fn other_panics(&self) -> impl Iterator<Item = &panics::TaskPanic> {
+        let (text, at) = match &self.outcome {
+            Outcome::Failed(
+                Failure::Panic { message, place, .. } | Failure::Crash { message, place, .. },
+            ) => (&**message, &**place),
+            _ => ("", ""),
+        };
+        self.panics.iter().filter(move |panic| {
+            let is_there = panic.place == at || text.contains(&panic.place);
+            !(is_there && text.contains(&panic.message))
+        })
     }
 
     /// Creates the record of a run that failed before its first step.
@@ -174,6 +192,7 @@ impl Run {
             time_moves: Vec::new(),
             orders: Vec::new(),
             output: String::new(),
+            panics: Vec::new(),
             conditions: Vec::new(),
             faults: Vec::new(),
         }

@@ -8,11 +8,23 @@ use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::sync::Once;
 
+use crate::run::ids::TaskId;
 use crate::run::panic_text;
 
 /// Message and place of a panic.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Panicked {
+    pub message: String,
+    /// The place as `file:line:column`; empty if unknown.
+    pub place: String,
+}
+
+/// A panic of a task or a plain thread.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TaskPanic {
+    /// The task, or the task of the thread.
+    pub task: TaskId,
+    /// The panic message.
     pub message: String,
     /// The place as `file:line:column`; empty if unknown.
     pub place: String,

@@ -42,6 +42,19 @@ fn a_handle_gets_the_panic_of_its_task() {
     });
 }
 
+/// Such a panic is not the failure, but may be its cause.
+#[test]
+fn a_panic_that_a_handle_got_is_shown_beside_a_failure() {
+    let report = sim::Runner::new().hermetic().seeds(0..1).run(async || {
+        let ended = tokio::spawn(async { panic!("out of ink, 3 pages left") }).await;
+        assert!(ended.map(|()| 0).is_ok(), "not printed");
+    });
+    let screen = sim::report::text(&report, &Default::default());
+    assert!(screen.contains("  not printed\n"), "{screen}");
+    assert!(screen.contains("panicked    0.0 at unpause-tokio/tests/runs/panics.rs:"), "{screen}");
+    assert!(screen.contains("out of ink, 3 pages left"), "{screen}");
+}
+
 #[test]
 fn the_error_of_an_aborted_task_has_the_texts_of_tokio() {
     holds(async || {

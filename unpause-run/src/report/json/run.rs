@@ -8,6 +8,7 @@ use super::writer::Writer;
 use super::{fault_counts, history};
 use crate::run::event::{Event, ValueKind, Values, show_time};
 use crate::run::memory_model::OrderMark;
+use crate::run::panics::TaskPanic;
 use crate::run::threads::{HoldRecord, SpawnRecord, ThreadFacts};
 use crate::run::{
     CallRecord, DrawRecord, ObjectRecord, Outcome, Run, Spin, StepRecord, TaskRecord, TimeMove,
@@ -40,6 +41,7 @@ pub(super) fn write(w: &mut Writer, run: &Run, names: &DisplayNames<'_>) {
         time_moves,
         orders,
         output,
+        panics: _,
         conditions,
         faults,
     } = run;
@@ -116,6 +118,15 @@ pub(super) fn write(w: &mut Writer, run: &Run, names: &DisplayNames<'_>) {
     }
     w.close(']');
     w.text("output", output);
+    w.open_field("panics", '[');
+    for TaskPanic { task, message, place } in run.other_panics() {
+        w.open('{');
+        w.number("task", u64::from(task.0));
+        w.text("message", message);
+        w.text("place", place);
+        w.close('}');
+    }
+    w.close(']');
     self::conditions(w, conditions);
     fault_counts(w, faults);
     w.close('}');

@@ -76,6 +76,8 @@ fn the_failure_of_a_test_that_is_made_again_is_shown() {
         assert!(text.contains(said), "{said}: {text}");
     }
     assert!(!text.contains("it has run"), "{text}");
+    // The test is not marked as ignored.
+    assert!(!text.contains("--include-ignored"), "{text}");
 }
 
 fn runner() -> Runner {

@@ -3,6 +3,8 @@
 use std::hash::{BuildHasher, Hasher};
 use std::thread;
 
+use arc_interner::ArcIntern;
+use leapfrog::LeapMap;
 use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
 
@@ -48,4 +50,29 @@ fn papaya_has_keys_with_the_same_hash() {
     for key in 0..32 {
         map.pin().insert(key, ());
     }
+}
+
+/// Two threads insert the same key.
+#[sim::test(native, seeds = 10_000)]
+fn leapfrog_inserts_twice() {
+    let map = LeapMap::<u8, u8>::new();
+    let before = thread::scope(|scope| {
+        let map = &map;
+        let inserts = [10, 20].map(|value| scope.spawn(move || map.insert(1, value)));
+        inserts.map(|insert| insert.join().unwrap())
+    });
+    assert_ne!(before, [None, None], "both are the first");
+    assert_eq!(map.len(), 1);
+}
+
+/// Two threads drop the last two references to a value.
+#[sim::test(native, seeds = 10_000)]
+fn arc_interner_keeps_a_value() {
+    let values = [(); 2].map(|()| ArcIntern::new(3_u8));
+    thread::scope(|scope| {
+        for value in values {
+            scope.spawn(|| drop(value));
+        }
+    });
+    assert_eq!(ArcIntern::<u8>::num_objects_interned(), 0, "nobody has the value");
 }

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use super::site::Site;
+use super::site::{Site, runs_ignored};
 use super::terminal::style;
 use crate::report::{Finding, Report, text};
 use crate::run::ids::Seed;
@@ -184,7 +184,9 @@ fn made(
 /// Returns a command that runs one test of this program and writes the verdict to `file`.
 fn program(test: &str, file: &Path) -> Option<Command> {
     let mut command = Command::new(std::env::current_exe().ok()?);
-    command.args([test, "--exact", "--include-ignored", "--test-threads=1"]);
+    command.args([test, "--exact", "--test-threads=1"]);
+    // The new process writes its arguments into its replay line, so it gets this one only if this process has it.
+    command.args(runs_ignored(std::env::args()).then_some("--include-ignored"));
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.env(VERDICT, file).env_remove(STARTED);
     Some(command)

@@ -218,13 +218,10 @@ impl Site {
         let rest = match &self.filter {
             // Without `--exact`, other tests would run the replay too if their names contain this name.
             Some(name) => {
-                let is_ignored =
-                    |word: &String| ["--ignored", "--include-ignored"].contains(&&**word);
                 let mut rest = owned(&[name, "--", "--exact"]);
                 // The test may be marked as ignored.
-                rest.extend(
-                    arguments.iter().any(is_ignored).then(|| "--include-ignored".to_owned()),
-                );
+                let is_ignored = runs_ignored(arguments.iter().cloned());
+                rest.extend(is_ignored.then(|| "--include-ignored".to_owned()));
                 rest
             }
             None => behind(&["--"]),
@@ -240,6 +237,11 @@ impl Site {
 
 /// The package name that is used if Cargo did not start the program and the name is unknown.
 pub(super) const UNKNOWN: &str = "program";
+
+/// Returns `true` if these arguments of a test program select tests that are marked as ignored.
+pub(super) fn runs_ignored(mut arguments: impl Iterator<Item = String>) -> bool {
+    arguments.any(|word| ["--ignored", "--include-ignored"].contains(&&*word))
+}
 
 /// Returns the path of this program; empty if the system does not provide it.
 pub(super) fn program() -> &'static Path {

@@ -360,9 +360,7 @@ impl Orders {
         if self.forget(address, size.into()) && !is_written && self.has(Rule::Unseen) {
             store.message = self.message_of_unknown();
         }
-        let (is_written, is_passed, exclusive) = (false, false, Clock::default());
-        let stores = vec![store];
-        self.add(Word { address, size, is_written, is_passed, exclusive, marked: 0, stores })
+        self.add(Word::new(address, size, store))
     }
 
     /// Restarts the exact order S if it has reached a limit.
@@ -478,6 +476,9 @@ impl Orders {
             let oldest = word.stores.remove(0);
             if is_exact {
                 exact.removed(&oldest, &mut word.stores[0]);
+            }
+            if word.is_passed {
+                word.note_removed(&oldest);
             }
             spare.push(oldest);
             // A thread without events has not begun, and will know what its parent knows.

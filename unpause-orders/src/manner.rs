@@ -10,8 +10,9 @@
 //! An edge is *uncertain* if another order of the program may not have it: see [`Uncertain`]. A clock has a sure part,
 //! which omits these edges: see `clock.rs`. Edges that the search does try may later contain the same events. If they
 //! do before the next event of the thread that counts, the uncertain edge made no difference for events that count. An
-//! operation in passing does not count. Its store may still be visible by uncertain edges only, so an operation on its
-//! word requires that the thread knows the newest store without these edges.
+//! operation in passing does not count. Its store may still be visible by uncertain edges only, and the modification
+//! order of two such stores may be the other one. So an operation on the word requires that the thread knows all of its
+//! stores without these edges.
 //!
 //! A search for data races also uses the sure parts, without weak memory. There, all edges except the uncertain ones
 //! belong to the order of conflicting steps. So two accesses are ordered in each order of a class if a sure part
@@ -166,12 +167,14 @@ impl Orders {
         let counts = manner.counts()
             || manner == Manner::InPassing && makes_known()
             || manner == Manner::OfPrimitive && order == SEQ_CST;
-        let is_known = stores[stores.len() - 1].is_known_surely(&self.threads[thread].clock);
-        // The only store of a word may be a value that is not recorded, which seems to be known to all threads.
-        let is_unknown = !is_known || is_step && stores.len() == 1;
-        let is_missed = *is_passed && (is_step || !writes) && is_unknown;
-        *is_passed |= writes && !is_step;
-        self.lacks_choices |= is_missed;
+        let is_single = stores.len() == 1;
+        if *is_passed && (is_step || !writes) {
+            // A search tries one order of the stores in passing, so the result is certain only if all are known. The
+            // only store of a word may be a value that is not recorded, which seems to be known to all threads.
+            let is_known = self.words[word].is_known_surely(&self.threads[thread].clock);
+            self.lacks_choices |= !is_known || is_step && is_single;
+        }
+        self.words[word].is_passed |= writes && !is_step;
         let confirms = is_step && writes && releases(order);
         Taken { counts, confirms, edge, ends_exclusive: manner == Manner::EndsExclusive }
     }

@@ -65,11 +65,6 @@ impl Store {
         self.is_within(|thread| clock.get(thread))
     }
 
-    /// Returns `true` if the store is [known](Self::is_known) without uncertain edges.
-    pub(crate) fn is_known_surely(&self, clock: &Clock) -> bool {
-        self.is_within(|thread| clock.get_surely(thread))
-    }
-
     /// Returns `true` if the store, or a load of it, is among the first `events` of its thread.
     #[inline]
     fn is_within(&self, events: impl Fn(usize) -> u32) -> bool {
@@ -104,6 +99,8 @@ pub(crate) struct Word {
     /// `true` if an operation that is not a step of the search has written the word: see
     /// [`Manner`](crate::Manner).
     pub(crate) is_passed: bool,
+    /// The threads of the stores that were removed since then, each with the tick of its last such store.
+    pub(crate) removed: Vec<(u16, u32)>,
     /// The clock that the last exclusive holder of a lock for several threads has published. Only in a search.
     pub(crate) exclusive: Clock,
     /// The number of the restart of the exact order S since which a store has marks; 0 if no store has had marks.
@@ -114,9 +111,39 @@ pub(crate) struct Word {
 }
 
 impl Word {
+    /// Creates a word with a single store.
+    pub(crate) fn new(address: usize, size: u8, store: Store) -> Word {
+        Word {
+            address,
+            size,
+            is_written: false,
+            is_passed: false,
+            removed: Vec::new(),
+            exclusive: Clock::default(),
+            marked: 0,
+            stores: vec![store],
+        }
+    }
+
     /// Returns `true` if the word has a byte in common with this range.
     pub(crate) fn overlaps(&self, address: usize, size: usize) -> bool {
         self.address < address + size && address < self.address + usize::from(self.size)
+    }
+
+    /// Returns `true` if all stores happen before the moment of a clock, without uncertain edges. A load of a store is
+    /// not sufficient, because it may be a part of an operation that is not a step.
+    pub(crate) fn is_known_surely(&self, clock: &Clock) -> bool {
+        let stores = self.stores.iter().map(|store| (store.thread, store.tick));
+        let mut stores = stores.chain(self.removed.iter().copied());
+        stores.all(|(thread, tick)| tick <= clock.get_surely(thread.into()))
+    }
+
+    /// Records that a store is removed, after the word was written by an operation that is not a step.
+    pub(crate) fn note_removed(&mut self, store: &Store) {
+        match self.removed.iter_mut().find(|(thread, _)| *thread == store.thread) {
+            Some((_, tick)) => *tick = store.tick.max(*tick),
+            None => self.removed.push((store.thread, store.tick)),
+        }
     }
 
     /// Returns the index of the newest store.

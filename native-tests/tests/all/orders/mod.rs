@@ -10,6 +10,7 @@ mod calls;
 mod hints;
 mod litmus;
 mod litmus_table;
+mod references;
 mod repeat;
 mod rules;
 mod screens;

@@ -32,6 +32,10 @@ impl PackedStep {
     }
 }
 
+/// An evaluation of a condition that was false and only loaded atomics: the event of its last load, and the number of
+/// its loads.
+pub(crate) type FalseRound = (usize, u32);
+
 /// The decisions of one run, and its histories. The vectors keep their allocations from run to run.
 #[derive(Default)]
 pub(crate) struct RunRecord {
@@ -55,8 +59,8 @@ pub(crate) struct RunRecord {
     pub(crate) untried: Set<Untried>,
     /// See [`Run::orders`](crate::run::Run::orders).
     pub(crate) orders: Vec<OrderMark>,
-    /// The events of loads by false conditions that do nothing else, in a run with the memory `c11`.
-    pub(crate) false_loads: Vec<usize>,
+    /// The false evaluations of conditions in a run with the memory `c11`.
+    pub(crate) false_rounds: Vec<FalseRound>,
     /// True if a report will show the run: messages then have texts.
     pub(crate) is_shown: bool,
     /// The texts of messages in flight.
@@ -76,7 +80,7 @@ impl RunRecord {
         self.output.clear();
         self.panics.clear();
         self.orders.clear();
-        self.false_loads.clear();
+        self.false_rounds.clear();
         self.messages.clear();
         debug_assert!(self.histories.is_empty(), "histories are taken out at the end of a run");
     }

@@ -9,7 +9,7 @@ use super::memory::{self, Weaker};
 use super::now;
 use super::state::RunState;
 use super::world::World;
-use crate::run::ids::{ObjectId, Place};
+use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::memory_model::{MISSED, OrderMark, PRECEDED, Raise};
 use crate::run::op::Op;
 use crate::run::store_choice::Decision;
@@ -222,6 +222,13 @@ impl RunState {
         if self.memory.weak().is_some_and(|weak| weak.lacks_choices()) {
             self.record.untried.insert(Untried::Orders);
         }
+    }
+
+    /// Returns the number of events of a task. `None` unless a search chooses the stores of the run.
+    pub(super) fn events_in_search(&mut self, task: TaskId) -> Option<u32> {
+        self.memory.weak().filter(|weak| weak.chooses() && weak.choices.is_of_search())?;
+        self.catch_up();
+        self.memory.weak()?.events_in_search(task)
     }
 
     /// Makes the machine process all events so far.

@@ -13,7 +13,7 @@ use super::memory::Weaker;
 use super::now;
 use super::numbers::Numbers;
 use super::ordinals;
-use super::record::RunRecord;
+use super::record::{FalseRound, RunRecord};
 use super::state::RunState;
 use super::task_waker::{Seats, Signals};
 use super::world::{WORLD, World};
@@ -192,11 +192,11 @@ impl Worker {
     }
 
     /// Returns the events of the last run that are loads by false conditions, in ascending order: see
-    /// [`RunRecord::false_loads`].
+    /// [`RunRecord::false_rounds`].
     ///
-    /// [`RunRecord::false_loads`]: super::record::RunRecord::false_loads
-    pub(crate) fn false_loads(&self) -> Vec<usize> {
-        self.world.state().record.false_loads.clone()
+    /// [`RunRecord::false_rounds`]: super::record::RunRecord::false_rounds
+    pub(crate) fn false_rounds(&self) -> Vec<FalseRound> {
+        self.world.state().record.false_rounds.clone()
     }
 
     /// Returns a history of the last run by its number.

@@ -3,6 +3,9 @@
 use std::collections::VecDeque;
 
 use crate::clock::Clock;
+use crate::machine::Orders;
+use crate::operation::SEQ_CST;
+use crate::rules::Rule;
 
 /// The maximum number of stored fences.
 pub(crate) const FENCES_KEPT: usize = 1024;
@@ -66,5 +69,31 @@ impl Fences {
     #[cfg(test)]
     pub(crate) fn count(&self) -> usize {
         self.kept.len()
+    }
+}
+
+impl Orders {
+    /// Executes a sequentially consistent compiler fence. Directly after a sequentially consistent read-modify-write,
+    /// it also counts as a processor fence, because programs use this pair as a cheaper `mfence` on x86-64.
+    pub fn signal_fence(&mut self, thread: usize) {
+        if self.known(thread).is_strong && self.has(Rule::SignalFences) {
+            // C++20 does not know this fence.
+            self.lacks_choices = true;
+            self.fence(thread, SEQ_CST);
+        }
+    }
+
+    /// Executes a `membarrier` call of a thread: a sequentially consistent fence in each thread.
+    pub fn fence_of_all(&mut self, thread: usize) {
+        if !self.has(Rule::Membarrier) {
+            return;
+        }
+        // The first fence orders the call before the fences of the other threads, and the last fence orders it after
+        // them.
+        self.fence(thread, SEQ_CST);
+        self.restart_exact();
+        (0..self.threads.len()).for_each(|other| self.fence(other, SEQ_CST));
+        self.restart_exact();
+        self.fence(thread, SEQ_CST);
     }
 }

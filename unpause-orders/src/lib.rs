@@ -12,6 +12,7 @@
 //! | `rules.rs` | the freedom of a run, and the rules that prevent false alarms |
 //! | `word.rs` | the stores of one word, in modification order |
 //! | `places.rs` | the stores that an operation may choose |
+//! | `rounds.rs` | the stores that a waiting loop need not read again, in a search of tasks |
 //! | `clock.rs` | vector clocks |
 //! | `fences.rs` | sequentially consistent fences, in the order of execution |
 //! | `seqcst.rs` | the exact order S of sequentially consistent operations |
@@ -35,6 +36,7 @@ mod machine;
 mod manner;
 mod operation;
 mod places;
+mod rounds;
 mod rules;
 mod seqcst;
 #[cfg(test)]
@@ -47,5 +49,6 @@ pub use self::clock::Clock;
 pub use self::machine::{KEPT, Orders};
 pub use self::manner::Manner;
 pub use self::operation::{Done, Operation, SEQ_CST, acquires, releases};
+pub use self::rounds::Round;
 pub use self::rules::{OrderS, Rule, Rules};
 pub use self::uncertain::Uncertain;

@@ -32,6 +32,7 @@ use crate::clock::Clock;
 use crate::fences::Fences;
 use crate::manner::{Counted, Manner};
 use crate::operation::{Done, Operation, SEQ_CST, acquires, releases};
+use crate::rounds::Loads;
 use crate::rules::{OrderS, Rule, Rules};
 use crate::seqcst::{Access, ExactS, Nodes};
 use crate::uncertain::Uncertain;
@@ -50,11 +51,12 @@ pub(crate) struct Known {
     /// The clock that a relaxed store publishes: the clock at the last release fence.
     released: Clock,
     /// `true` if the last event was a sequentially consistent read-modify-write.
-    is_strong: bool,
+    pub(crate) is_strong: bool,
     /// See [`Orders::wait_for`].
     pub(crate) awaited: Option<(usize, u32)>,
     /// The events that count, in a search of plain threads.
     pub(crate) counted: Counted,
+    pub(crate) loads: Loads,
 }
 
 /// The places last offered to an operation.
@@ -138,8 +140,9 @@ impl Orders {
     pub fn reset(&mut self, rules: Rules) {
         self.rules = rules;
         for thread in &mut self.threads {
-            let Known { clock, pending, released, is_strong, awaited, counted } = thread;
+            let Known { clock, pending, released, is_strong, awaited, counted, loads } = thread;
             counted.clear();
+            loads.clear();
             [clock, pending, released].into_iter().for_each(Clock::clear);
             (*is_strong, *awaited) = (false, None);
         }
@@ -305,30 +308,6 @@ impl Orders {
         }
     }
 
-    /// Executes a sequentially consistent compiler fence. Directly after a sequentially consistent read-modify-write,
-    /// it also counts as a processor fence, because programs use this pair as a cheaper `mfence` on x86-64.
-    pub fn signal_fence(&mut self, thread: usize) {
-        if self.known(thread).is_strong && self.has(Rule::SignalFences) {
-            // C++20 does not know this fence.
-            self.lacks_choices = true;
-            self.fence(thread, SEQ_CST);
-        }
-    }
-
-    /// Executes a `membarrier` call of a thread: a sequentially consistent fence in each thread.
-    pub fn fence_of_all(&mut self, thread: usize) {
-        if !self.has(Rule::Membarrier) {
-            return;
-        }
-        // The first fence orders the call before the fences of the other threads, and the last fence orders it after
-        // them.
-        self.fence(thread, SEQ_CST);
-        self.restart_exact();
-        (0..self.threads.len()).for_each(|other| self.fence(other, SEQ_CST));
-        self.restart_exact();
-        self.fence(thread, SEQ_CST);
-    }
-
     /// Returns the index of the word of an operation that finds `memory` in memory.
     #[inline]
     pub(crate) fn word(&mut self, operation: &impl Operation, memory: u64) -> usize {
@@ -371,7 +350,7 @@ impl Orders {
     }
 
     /// Makes all events so far precede all later events in the exact order S, if the run has it.
-    fn restart_exact(&mut self) {
+    pub(crate) fn restart_exact(&mut self) {
         if self.exact.is_on {
             self.lacks_choices = true;
             self.exact.restart((self.s, self.fences.number()));
@@ -419,7 +398,8 @@ impl Orders {
         self.step += 1;
         let taken = self.take_manner(thread, operation, (at, place));
         let Orders { threads, words, spare, s, step, rules, exact, lacks_choices, .. } = self;
-        let Known { clock, pending, released, is_strong, counted, .. } = &mut threads[thread];
+        let Known { clock, pending, released, is_strong, counted, loads, .. } =
+            &mut threads[thread];
         let word = &mut words[at];
         let in_memory = place == word.newest();
         let store = &mut word.stores[place];
@@ -446,6 +426,9 @@ impl Orders {
         }
         if reads {
             store.seen_by(thread, tick);
+            if rules.records_loads {
+                loads.add(tick, operation.address(), store.name());
+            }
             if order == SEQ_CST {
                 store.first = store.first.min(*s);
             }

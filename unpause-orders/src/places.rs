@@ -26,6 +26,7 @@ impl Orders {
         let Known { clock, awaited, .. } = &self.threads[thread];
         let awaits = *awaited == Some((operation.address(), clock.get(thread)));
         let repeats = if awaits { 1 } else { self.rules.repeats };
+        let excluded = self.excluded(thread, operation);
         let floor = self.floor(thread, word, false);
         let is_sc = [false, true].map(|writes| operation.order_if(writes)).contains(&SEQ_CST);
         let floor_in_s = if is_sc { self.floor(thread, word, true) } else { 0 };
@@ -33,6 +34,10 @@ impl Orders {
         for place in (floor..last).rev() {
             let store = &word.stores[place];
             let writes = operation.written_over(store.value).is_some();
+            if !writes && excluded == Some(store.name()) {
+                // The older stores are not visible, because the thread has read this one.
+                break;
+            }
             let may_be = match writes {
                 true => self.rules.moves && !store.is_taken,
                 false => store.times_seen(thread) < repeats,

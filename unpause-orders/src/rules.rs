@@ -37,6 +37,8 @@ pub struct Rules {
     /// `true` if the run must record outcomes that a search of plain threads does not try: see
     /// [`Orders::has_missed`](crate::Orders::has_missed).
     pub(crate) is_search: bool,
+    /// `true` if the run records the loads of threads.
+    pub(crate) records_loads: bool,
     /// The rule that does not apply to the run, if any.
     pub(crate) left_out: Option<Rule>,
 }
@@ -50,6 +52,7 @@ impl Rules {
         s: OrderS::Execution,
         nodes: NODES,
         is_search: false,
+        records_loads: false,
         left_out: None,
     };
 
@@ -62,7 +65,12 @@ impl Rules {
     pub fn weak(s: OrderS) -> Rules {
         let left_out = Rule::left_out();
         let repeats = if left_out == Some(Rule::Fairness) { u16::MAX } else { REPEATS };
-        Rules { kept: KEPT, moves: true, repeats, s, nodes: NODES, is_search: false, left_out }
+        Rules { kept: KEPT, moves: true, repeats, s, left_out, ..Rules::NEWEST }
+    }
+
+    /// Makes the run record the loads of threads, for [rounds](crate::Round) of loops.
+    pub fn recording_loads(self) -> Rules {
+        Rules { records_loads: true, ..self }
     }
 
     /// Makes the run record outcomes that a search of plain threads does not try.

@@ -1,6 +1,7 @@
 //! The stores of one word, in modification order.
 
 use crate::clock::Clock;
+use crate::rounds::StoreName;
 
 /// The position in S of a store that is not in S.
 pub(crate) const NOT_IN_S: u32 = u32::MAX;
@@ -70,6 +71,11 @@ impl Store {
     fn is_within(&self, events: impl Fn(usize) -> u32) -> bool {
         let is_before = |reader: &Reader| reader.first <= events(reader.thread.into());
         self.tick <= events(self.thread.into()) || self.readers.iter().any(is_before)
+    }
+
+    /// Returns the identity of the store in its word.
+    pub(crate) fn name(&self) -> StoreName {
+        (self.thread, self.tick)
     }
 
     /// Returns the number of times that a thread has read this store.

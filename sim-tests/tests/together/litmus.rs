@@ -49,8 +49,29 @@ async fn act(act: Act, words: &[Atomic<u64>]) -> Option<u64> {
     }
 }
 
-/// The thread and the position of a load that is repeated until it returns 1.
-type Wait = (usize, usize);
+/// The thread and the position of loads that are repeated until all of them return 1, and the number of these loads.
+#[derive(Clone, Copy, Debug)]
+struct Wait {
+    thread: usize,
+    at: usize,
+    loads: usize,
+    /// True if a load is left out if an earlier one returned another value.
+    stops_early: bool,
+}
+
+/// Repeats loads until all of them return 1.
+async fn wait_for(loads: &[Act], words: &[Atomic<u64>], stops_early: bool) {
+    let condition = async || {
+        let mut holds = true;
+        for load in loads {
+            if holds || !stops_early {
+                holds &= act(*load, words).await == Some(1);
+            }
+        }
+        holds
+    };
+    spin_until(condition).await;
+}
 
 /// Runs a program, and returns the values that its threads have read and its last values.
 async fn outcome(program: Arc<Litmus>, wait: Option<Wait>) -> Outcome {
@@ -59,13 +80,20 @@ async fn outcome(program: Arc<Litmus>, wait: Option<Wait>) -> Outcome {
         let (program, words) = (program.clone(), words.clone());
         sim::spawn(async move {
             let mut read = Vec::new();
-            for (at, each) in program.threads[thread].iter().enumerate() {
-                if wait == Some((thread, at)) {
-                    spin_until(async || act(*each, &words).await == Some(1)).await;
-                    read.push(1);
-                } else {
-                    read.extend(act(*each, &words).await);
-                }
+            let mut acts = program.threads[thread].iter();
+            let wait = wait.filter(|wait| wait.thread == thread);
+            let before = wait.map_or(acts.len(), |wait| wait.at);
+            for each in acts.by_ref().take(before) {
+                read.extend(act(*each, &words).await);
+            }
+            if let Some(Wait { loads, stops_early, .. }) = wait {
+                let (loads, rest) = acts.as_slice().split_at(loads);
+                wait_for(loads, &words, stops_early).await;
+                read.extend(loads.iter().map(|_| 1));
+                acts = rest.iter();
+            }
+            for each in acts {
+                read.extend(act(*each, &words).await);
             }
             read
         })
@@ -285,33 +313,51 @@ fn a_search_finds_all_outcomes_of_random_programs() {
     }
 }
 
-/// In a random program, one task waits for a store of another task. A search must be a proof, and must have the
-/// outcomes of a program in which a single load reads that store. False evaluations of the condition make no
-/// difference.
+/// In a random program, one task waits for stores of other tasks. A search must be a proof, and must have the outcomes
+/// of a program in which single loads read these stores. False evaluations of the condition make no difference.
 #[cfg_attr(feature = "sim", test)]
 fn a_search_finds_all_outcomes_behind_a_wait() {
     let mut stream = Random(7);
-    let limits = Limits { acts: 5, threads: 3, words: 2 };
-    let mut unproved = 0;
-    for _ in 0..if long() { 5_000 } else { 500 } {
-        let mut program = random_within(&mut stream, limits);
-        let flag = program.words;
-        program.words += 1;
-        let (store, load) = [(0, 0), (3, 2), (5, 5), (3, 5)][program.threads[0].len() % 4];
-        let at = program.threads[0].len() / 2;
-        program.threads[0].insert(at, Act::Store(flag, 1, store));
+    // A search of two loads that are repeated has many runs, so some programs exceed the limit.
+    let (mut proofs, programs) = ([0, 0], if long() { 8_000 } else { 400 });
+    for nth in 0..programs {
+        let loads = if nth % 4 == 0 { 1 } else { 2 };
+        let (acts, threads, runs) = match nth % 4 {
+            0 => (5, 3, 1_000_000),
+            1 => (3, 3, 2_000),
+            _ => (3, 2, 4_000),
+        };
+        let mut program = random_within(&mut stream, Limits { acts, threads, words: 2 });
+        let first = program.words;
+        program.words += loads;
+        let orders = [(0, 0), (3, 2), (5, 5), (3, 5)];
         let at = program.threads[1].len() / 2;
-        program.threads[1].insert(at, Act::Load(flag, load));
+        for flag in 0..loads {
+            let (store, load) = orders[(program.threads[0].len() + flag) % 4];
+            // The second store belongs to the same task or to another one.
+            let thread = if flag == 0 || program.threads.len() < 3 { 0 } else { 2 };
+            let middle = program.threads[thread].len() / 2;
+            program.threads[thread].insert(middle, Act::Store(first + flag, 1, store));
+            program.threads[1].insert(at + flag, Act::Load(first + flag, load));
+        }
         let reads = |acts: &[Act]| acts.iter().filter(|act| act.reads()).count();
-        let nth = reads(&program.threads[0]) + reads(&program.threads[1][..at]);
+        let read = reads(&program.threads[0]) + reads(&program.threads[1][..at]);
         let mut allowed = outcomes(&program).by_cpp20;
-        allowed.retain(|outcome| outcome[nth] == 1);
-        let runner = Runner::new().strategy("exhaustive").seeds(0..1_000_000);
-        let (found, report) = found(&program, Some((1, at)), runner);
-        assert_eq!(found, allowed, "{program:?}, {at}");
-        unproved += usize::from(!report.searched.unwrap().is_proof());
+        allowed.retain(|outcome| outcome[read..read + loads].iter().all(|value| *value == 1));
+        let runner = Runner::new().strategy("exhaustive").seeds(0..runs);
+        let wait = Wait { thread: 1, at, loads, stops_early: nth % 8 < 4 };
+        let (found, report) = found(&program, Some(wait), runner);
+        assert!(found.is_subset(&allowed), "{program:?}, {wait:?}");
+        if report.searched.expect("a search").is_proof() {
+            assert_eq!(found, allowed, "{program:?}, {wait:?}");
+            proofs[loads - 1] += 1;
+        }
+        if nth % 400 == 399 {
+            println!("{proofs:?} proofs of {}", nth + 1);
+        }
     }
-    assert_eq!(unproved, 0);
+    assert_eq!(proofs[0], programs / 4);
+    assert!(proofs[1] * 4 > programs, "{proofs:?}");
 }
 
 /// Two readers each wait for one store, and then load the word of the other store. At least one reader must see the

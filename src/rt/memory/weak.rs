@@ -16,7 +16,7 @@
 
 use std::sync::atomic::Ordering;
 
-use unpause_orders::{Clock, Done, Operation, OrderS, Orders, Rules, SEQ_CST};
+use unpause_orders::{Clock, Done, Operation, OrderS, Orders, Round, Rules, SEQ_CST};
 
 use super::races::{Races, Touch};
 use super::surplus::Surplus;
@@ -344,6 +344,24 @@ impl Weak {
         self.orders.wait_for(task.index(), awaited);
     }
 
+    /// Returns the loads of a task since it had `begin` events, if it has done nothing else.
+    pub(crate) fn round_since(&mut self, task: TaskId, begin: u32) -> Option<Round> {
+        self.orders.round_since(task.index(), begin)
+    }
+
+    /// Makes the next loads of a task belong to a round after this one, which was false.
+    pub(crate) fn begin_round(&mut self, task: TaskId, round: Round) {
+        self.orders.begin_round(task.index(), round);
+    }
+
+    /// Returns the round of the last call of [`begin_round`](Self::begin_round), and the objects on which the choices
+    /// of loads since then depended, besides their own.
+    pub(crate) fn end_round(&mut self, task: TaskId) -> Option<(Round, Vec<ObjectId>)> {
+        let mut round = self.orders.end_round(task.index())?;
+        let looks = round.take_looks().map(|at| ObjectId::new((at >> 3) as u32 - 1)).collect();
+        Some((round, looks))
+    }
+
     /// Makes each store take effect after the stores that were executed before it.
     pub(crate) fn forbid_moves(&mut self) {
         self.orders.forbid_moves();
@@ -354,7 +372,9 @@ impl Weak {
         let begins = !self.is_on;
         if begins {
             self.is_on = true;
-            self.orders.reset(Rules::weak(self.s));
+            let rules = Rules::weak(self.s);
+            let is_search = self.choices.is_of_search();
+            self.orders.reset(if is_search { rules.recording_loads() } else { rules });
         }
         let mut contacts = std::mem::take(&mut self.contacts);
         let mut left = contacts.drain(..).peekable();

@@ -26,6 +26,7 @@ use crate::run::op::kind::{Kind, WATCH};
 use crate::run::op::{Access, Op};
 use crate::run::store_choice::is_store_choice;
 use crate::run::watches::Watch;
+use unpause_orders::Round;
 
 /// The waits for changes. The state of the waits is on the board, because strategies read it.
 #[derive(Default)]
@@ -57,6 +58,8 @@ pub(crate) struct ReadSet {
     /// The number of loads of atomics, and the event of the last load.
     loads: u32,
     last_load: usize,
+    /// The number of events of the task before the evaluation, in a search that chooses the stores of the run.
+    clock: Option<u32>,
     /// The numbers of events, drawn values and contacts in the run before the last poll of the condition.
     events: usize,
     draws: usize,
@@ -74,6 +77,18 @@ impl ReadSet {
     }
 }
 
+/// What the next evaluation of a false condition waits for.
+#[derive(Clone, Debug)]
+pub(crate) enum Awaited {
+    /// A change of this object, whose store the only load has read. The number is the number of events of the task.
+    Word(ObjectId, u32),
+    /// Another store for one of these loads.
+    Round(Round),
+}
+
+/// A read of the newest store of an atomic, on which the choice of another load depends.
+const LOOK_BESIDE: Op = Op::PEEK.quiet();
+
 /// An announcement that is held until one of the watched objects changes, or until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct HeldOp {
@@ -86,33 +101,58 @@ pub(crate) struct HeldOp {
 impl World {
     /// Begins an evaluation of a condition.
     pub(crate) fn begin_reads(&self) -> ReadSet {
-        let events = self.state().board.events.len();
-        ReadSet { events, ..ReadSet::default() }
+        let mut state = self.state();
+        let (events, task) = (state.board.events.len(), state.current());
+        let clock = match memory::weaker() {
+            Weaker::Choose => state.events_in_search(task),
+            _ => None,
+        };
+        ReadSet { events, clock, ..ReadSet::default() }
     }
 
-    /// Returns the object of the only load of a condition that was false, and the number of events of the task. `None`
-    /// unless a search chooses the stores of the run, or if the condition did more.
+    /// Returns what the next evaluation of a condition waits for, after an evaluation that was false. `None` unless a
+    /// search chooses the stores of the run, or if the condition did more than loads.
     ///
-    /// As long as the load returns the same store, the condition stays false. So its next evaluation need not try the
-    /// store. The run records the load, because a sampled run may repeat it.
-    pub(crate) fn awaited(&self, reads: &ReadSet) -> Option<(ObjectId, u32)> {
-        if memory::weaker() != Weaker::Choose || reads.loads != 1 || reads.beside_loads {
+    /// As long as the loads return the same stores, the condition stays false. So its next evaluation need not try
+    /// these stores. The run records the evaluation, because a sampled run may repeat it.
+    pub(crate) fn awaited(&self, reads: &ReadSet) -> Option<Awaited> {
+        if memory::weaker() != Weaker::Choose || reads.loads == 0 || reads.beside_loads {
             return None;
         }
         let mut state = self.state();
-        state.record.false_loads.push(reads.last_load);
+        state.record.false_rounds.push((reads.last_load, reads.loads));
         let task = state.current();
-        let events = state.memory.weak()?.events_in_search(task)?;
-        Some((*reads.objects.first()?, events))
+        let weak = state.memory.weak()?;
+        let events = weak.events_in_search(task)?;
+        match reads.loads {
+            1 => Some(Awaited::Word(*reads.objects.first()?, events)),
+            _ => weak.round_since(task, reads.clock?).map(Awaited::Round),
+        }
     }
 
-    /// Makes the next load of the current task wait for a change. `awaited` is the result of [`World::awaited`].
-    pub(crate) fn wait_for(&self, awaited: Option<(ObjectId, u32)>) {
+    /// Makes the next loads of the current task wait for a change.
+    pub(crate) fn begin_wait(&self, awaited: Awaited) {
         let mut state = self.state();
         let task = state.current();
-        if let Some(weak) = state.memory.weak() {
-            weak.wait_for(task, awaited);
+        let Some(weak) = state.memory.weak() else { return };
+        match awaited {
+            Awaited::Word(object, events) => weak.wait_for(task, Some((object, events))),
+            Awaited::Round(round) => weak.begin_round(task, round),
         }
+    }
+
+    /// Ends the effect of the last call of [`begin_wait`](World::begin_wait). Records the objects on which choices of
+    /// stores depended. Returns the round that the next loads still follow, if any.
+    pub(crate) fn end_wait(&self, place: Place) -> Option<Awaited> {
+        let mut state = self.state();
+        let task = state.current();
+        let weak = state.memory.weak()?;
+        weak.wait_for(task, None);
+        let (round, looks) = weak.end_round(task)?;
+        for object in looks {
+            state.happened(&LOOK_BESIDE, Some(object), place, Values::None);
+        }
+        Some(Awaited::Round(round))
     }
 
     /// Updates `reads` before each poll of the condition.

@@ -9,8 +9,7 @@ use pin_project_lite::pin_project;
 use super::Here;
 use super::point::YieldPoint;
 use crate::real::backoff::Backoff;
-use crate::rt::{HeldOp, ReadSet, WORLD, World, in_run, is_by_hand};
-use crate::run::ids::ObjectId;
+use crate::rt::{Awaited, HeldOp, ReadSet, WORLD, World, in_run, is_by_hand};
 use crate::run::op::Op;
 
 /// The state of a loop that evaluates a condition until it holds.
@@ -21,8 +20,8 @@ pub(crate) struct Spin {
     backoff: Backoff,
     /// The read set of the last evaluation, if it returned false and did nothing but read.
     looked: Option<ReadSet>,
-    /// The object whose change the next evaluation waits for: see [`World::awaited`].
-    awaited: Option<(ObjectId, u32)>,
+    /// The changes that the next evaluation waits for: see [`World::awaited`].
+    awaited: Option<Awaited>,
 }
 
 impl Spin {
@@ -75,15 +74,17 @@ impl<F: Future<Output = bool>> Future for Ask<'_, F> {
         let before = this.spin.looked.take();
         let look = this.look.get_or_insert_with(|| WORLD.with(World::begin_reads));
         WORLD.with(|world| world.before_condition(look));
-        let awaited = this.spin.awaited;
-        if awaited.is_some() {
-            WORLD.with(|world| world.wait_for(awaited));
+        let awaited = this.spin.awaited.take();
+        let waits = awaited.is_some();
+        let word = awaited.clone().filter(|awaited| matches!(awaited, Awaited::Word(..)));
+        if let Some(awaited) = awaited {
+            WORLD.with(|world| world.begin_wait(awaited));
         }
         let polled = this.condition.poll(cx);
-        if awaited.is_some() {
-            WORLD.with(|world| world.wait_for(None));
-        }
         WORLD.with(|world| world.after_condition(look));
+        if waits {
+            this.spin.awaited = WORLD.with(|world| world.end_wait(this.spin.here)).or(word);
+        }
         match polled {
             Poll::Pending => {
                 let here = this.spin.here;

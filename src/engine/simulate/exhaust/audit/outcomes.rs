@@ -8,7 +8,7 @@ use unpause_ordered::{Map, Set};
 
 use super::again::{Operation, operation};
 use crate::engine::simulate::session::Session;
-use crate::rt::Worker;
+use crate::rt::{FalseRound, Worker};
 use crate::run::Run;
 use crate::run::event::{Event, Values};
 use crate::run::ids::{Seed, TaskPath};
@@ -23,36 +23,47 @@ pub(in crate::engine::simulate) fn outcome(session: &Session<'_>, worker: &Worke
     let run = worker.outline(Seed(0), session.config.strategy.name());
     match session.config.is_native() {
         true => outcome_of_threads(&run),
-        false => outcome_of_tasks(&run, &worker.false_loads()),
+        false => outcome_of_tasks(&run, &worker.false_rounds()),
     }
 }
 
-/// Returns a hash of the observable result of a run of tasks. `false_loads` are the events of loads by conditions that
-/// were false and did nothing else, in ascending order.
+/// Returns a hash of the observable result of a run of tasks. `false_rounds` are the evaluations of conditions that
+/// were false and only loaded atomics, in the order of their ends.
 ///
-/// Such a condition stays false while its load sees the same store. The search does not try this, but a sampled run may
-/// evaluate the condition again. So equal loads of this kind count once, and pauses between them do not count.
-fn outcome_of_tasks(run: &Run, false_loads: &[usize]) -> u64 {
+/// Such a condition stays false while its loads see the same stores. The search does not try this, but a sampled run
+/// may evaluate the condition again. So equal evaluations count once, and pauses between them do not count.
+fn outcome_of_tasks(run: &Run, false_rounds: &[FalseRound]) -> u64 {
     let mut tasks: Map<TaskPath, Vec<Operation>> = Map::new();
     // The values of the last false load of each task at each place.
     let mut seen = Map::new();
-    let mut false_loads = false_loads.iter().copied().peekable();
+    // The end of the last false evaluation of each task that had several loads, among its operations.
+    let mut ends: Map<usize, (usize, usize)> = Map::new();
+    let mut false_rounds = false_rounds.iter().peekable();
     for (at, event) in run.events.iter().enumerate() {
-        let is_false = false_loads.next_if_eq(&at).is_some();
+        let loads = false_rounds.next_if(|(end, _)| *end == at).map(|(_, loads)| *loads as usize);
         let Some(operation) = operation(run, event).filter(|_| *event.op != Op::SPIN_UNTIL) else {
             continue;
         };
         let (name, line, column, values) = &operation;
         let place = (event.task.index(), *name, *line, *column);
-        let last = match is_false {
-            true => seen.insert(place, values.clone()),
-            false => {
+        let last = match loads {
+            Some(1) => seen.insert(place, values.clone()),
+            _ => {
                 seen.remove(&place);
                 None
             }
         };
+        let acts = tasks.entry(path(run, event)).or_default();
         if last.is_none_or(|last| last != *values) {
-            tasks.entry(path(run, event)).or_default().push(operation);
+            acts.push(operation);
+        }
+        let Some(loads) = loads.filter(|loads| *loads > 1) else { continue };
+        let (end, task) = (acts.len(), event.task.index());
+        let is_behind = ends.get(&task) == Some(&(end.saturating_sub(loads), loads));
+        if is_behind && acts[end - loads..] == acts[end - 2 * loads..end - loads] {
+            acts.truncate(end - loads);
+        } else {
+            ends.insert(task, (end, loads));
         }
     }
     hash(tasks.into_iter())

@@ -198,8 +198,8 @@ impl<'a> MergedSearch<'a> {
             && sampled.any(|(classes, _)| classes.iter().any(|class| is_missed(&class)))
         {
             say.push(
-                "a sampled run belongs to a class that no share has. This is a bug of unpause, unless values that a closure \
-                 captured changed between runs"
+                "a sampled run belongs to a class that no share has. This is a bug of unpause, unless tasks share \
+                 something outside sim, or values that a closure captured changed between runs"
                     .to_owned(),
             );
         }

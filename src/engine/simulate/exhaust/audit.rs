@@ -9,7 +9,8 @@
 //!
 //! With the memory `c11`, a choice of a store has another number in another order of steps, and the search has one
 //! order of some steps with weaker memory orders. So the classes of such runs are not comparable. Their *outcomes* take
-//! the place of classes: the operations of each task, with their values ([`outcome`]). These runs are not repeated.
+//! the place of classes: the operations of each task, with their values ([`outcome`]). A repetition in another order
+//! may have another outcome, which must be an outcome of the search, too ([`weak`]).
 //!
 //! The audit is a safety net, not a proof: the probability of missing an error of the search falls with the number of
 //! runs. Each error that the search once had is found by 100 runs with a probability of at least 99 %. A search with
@@ -22,6 +23,7 @@ mod clash;
 mod copied;
 mod missed;
 mod outcomes;
+mod weak;
 
 use self::again::Again;
 pub(in crate::engine::simulate) use self::again::operation;
@@ -173,8 +175,8 @@ impl Auditor<'_, '_> {
             self.sampled.audit.runs += 1;
             let seen = match self.by_outcome {
                 true => {
-                    witness.look(ends_by_a_step(failure.as_ref()), |_| ());
-                    self.look_at_outcome(outcome(session, &worker), failure.as_ref())
+                    let seen = (outcome(session, &worker), number);
+                    self.look_at_outcome(&witness, seen, failure.as_ref())
                 }
                 false => self.look(&witness, (number, runs), failure.as_ref()),
             };
@@ -187,11 +189,15 @@ impl Auditor<'_, '_> {
             } else if witness.is_blind() {
                 self.sampled.blind = true;
             } else if !seen.others.is_empty() || seen.known == Some(false) {
-                let run = worker.extract(seed, name);
+                let (run, rounds) = (worker.extract(seed, name), worker.false_rounds());
                 let apart = self.search.map_or(Apart::NOTHING, |search| search.apart());
                 let (schedule, watched) = (worker.schedule(), &watched.watched);
                 let worker = &mut worker;
-                self.check(&run, &seen, Again { session, worker, watched, seed, schedule, apart });
+                let again = Again { session, worker, watched, seed, schedule, apart };
+                match self.by_outcome {
+                    true => self.check_outcome((&run, &rounds), &seen, again),
+                    false => self.check(&run, &seen, again),
+                }
                 // The repetitions began jobs of their own, so the watchdog must see the sampling job again.
                 watched.begin_job(WorkerJob::Seeds(strategy));
             }
@@ -199,19 +205,6 @@ impl Auditor<'_, '_> {
             if self.is_done() || !(self.goes_on)() {
                 return;
             }
-        }
-    }
-
-    /// Returns the outcome of the last run instead of its class.
-    fn look_at_outcome(&mut self, outcome: u64, failure: Option<&Failure>) -> SampledClass {
-        if !matches!(failure, Some(Failure::StepLimit { .. })) {
-            self.sampled.classes.insert(outcome);
-        }
-        SampledClass {
-            class: outcome,
-            known: self.search.and_then(|search| search.has_class(outcome)),
-            is_kept: self.search.is_none_or(|search| search.keeps_class(outcome)),
-            others: Vec::new(),
         }
     }
 
@@ -262,9 +255,6 @@ impl Auditor<'_, '_> {
                 return;
             }
             audit.missed = Some(format::inline(&self.session.trace(run)));
-            if self.by_outcome {
-                return;
-            }
             let tasks = run.steps.iter().map(|step| step.task).collect();
             audit.clash = missed::reversal(&mut again, search, tasks);
         }

@@ -101,7 +101,10 @@ impl Expected<'_> {
 
 /// Returns the first number up to `most` at which the run differs. The run is the same for the previous number; this
 /// number is found by bisection. Returns `None` if the run is the same for `most`.
-fn first_that_differs(most: usize, mut is_same: impl FnMut(usize) -> bool) -> Option<usize> {
+pub(super) fn first_that_differs(
+    most: usize,
+    mut is_same: impl FnMut(usize) -> bool,
+) -> Option<usize> {
     // For 0, the run is the sampled run.
     let (mut same, mut differs) = (0, most);
     if most == 0 || is_same(most) {
@@ -118,7 +121,7 @@ fn first_that_differs(most: usize, mut is_same: impl FnMut(usize) -> bool) -> Op
 }
 
 /// Returns the number of adjacent swaps that transform the sorted order into `target`.
-fn swaps_to(target: &[u32]) -> usize {
+pub(super) fn swaps_to(target: &[u32]) -> usize {
     // Each swap on the way creates exactly one inversion of `target`.
     let inversions = |at: usize| target[at..].iter().filter(|later| **later < target[at]).count();
     (0..target.len()).map(inversions).sum()
@@ -126,7 +129,7 @@ fn swaps_to(target: &[u32]) -> usize {
 
 /// Returns the order after the first `swaps` swaps, and the position of the next swap. This swap exchanges the step at
 /// this position and its successor.
-fn after_swaps(target: &[u32], mut swaps: usize) -> (Vec<u32>, usize) {
+pub(super) fn after_swaps(target: &[u32], mut swaps: usize) -> (Vec<u32>, usize) {
     let mut order: Vec<u32> = (0..target.len() as u32).collect();
     for (at, step) in target.iter().enumerate() {
         let found = order.iter().position(|own| own == step);

@@ -2,11 +2,12 @@
 //! the declarations.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use crate::report::{Cause, Clash, Report, Searched, Style, text};
 use crate::run::op::kind::{Kind, faults};
 use crate::run::op::{task, word};
-use crate::sync::Ordering::SeqCst;
+use crate::sync::Ordering::{Relaxed, SeqCst};
 use crate::{Atomic, Mutex, Runner};
 
 fn search(body: impl AsyncFn() + Sync) -> Report {
@@ -139,4 +140,47 @@ fn a_relation_that_is_not_declared_is_named() {
     };
     let [end, look] = named((task::END, task::LOOK), ends);
     assert!(end.is_empty() && look.starts_with("yield"), "{end}, {look}");
+}
+
+/// Two tasks store to words of their own, and then store their place in the order of these stores. They know it from an
+/// atomic of std, or of sim.
+async fn places(is_seen: bool) {
+    let words = Arc::new([0, 0].map(Atomic::new));
+    let seen = Arc::new(Atomic::new(0_usize));
+    let unseen = Arc::new(AtomicUsize::new(0));
+    let tasks = [0, 1].map(|number| {
+        let (words, seen, unseen) = (words.clone(), seen.clone(), unseen.clone());
+        crate::spawn(async move {
+            let own = Atomic::new(0);
+            words[number].store(1, Relaxed).await;
+            let place = match is_seen {
+                true => seen.fetch_add(1, SeqCst).await,
+                false => unseen.fetch_add(1, SeqCst),
+            };
+            own.store(place, Relaxed).await;
+            words[1 - number].load(Relaxed).await;
+        })
+    });
+    for task in tasks {
+        task.await.unwrap();
+    }
+}
+
+#[test]
+fn with_c11_steps_that_share_an_atomic_of_std_are_named() {
+    let search = |is_seen| {
+        crate::engine::simulate::hook::install();
+        let runner = Runner::new().hermetic().strategy("exhaustive").memory("c11");
+        runner.seeds(0..100_000).run(async || places(is_seen).await)
+    };
+    let report = search(false);
+    let (searched, screen) = searched(&report);
+    assert!(searched.by_step && searched.is_proof(), "{screen}");
+    assert!(!screen.contains("NOT A PROOF") && screen.contains("outside sim"), "{screen}");
+    let Clash { steps, shows, .. } = clash(searched);
+    assert!(steps.iter().all(|step| step.operations.contains("store")), "{steps:?}");
+    assert!(shows.contains("store (0)") && shows.contains("store (1)"), "{shows}");
+    let report = search(true);
+    let (searched, screen) = self::searched(&report);
+    assert!(!searched.by_step && searched.cause.is_none() && searched.is_proof(), "{screen}");
 }

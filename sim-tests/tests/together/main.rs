@@ -37,6 +37,7 @@ mod litmus;
 mod moments;
 mod nested;
 mod of_std;
+mod old_stores;
 mod orders;
 mod parallel;
 mod properties;

@@ -5,13 +5,14 @@ use unpause_ordered::sort;
 
 use super::job::WorkerJob;
 use super::session::Session;
+use super::smallest::{Smallest, smallest};
 use super::strengthen::strengthening;
 use super::watchdog::Unwatch;
-use super::{hook, prove, seek, why};
+use super::{hook, seek, why};
 use crate::engine::assignment::Account;
 use crate::engine::seeds::Found;
 use crate::native;
-use crate::report::{Finding, Origin, Proof, Shrinking, Size};
+use crate::report::{Finding, Origin, Shrinking, Size};
 use crate::rt::{RunLimits, Worker};
 use crate::run::event::ValueKind;
 use crate::run::schedule::Schedule;
@@ -46,11 +47,12 @@ pub(super) fn confirm(
     mut account: Account,
 ) -> Account {
     let (runs, original) = (account.runs, Size::of(&run));
-    let (run, shrunk, proof) = session.quietly(|| match confirmed(session, &run) {
-        Ok(()) if is_undecided(&run) || !session.config.shrink => (run, None, None),
-        Ok(()) => smallest(session, run),
-        Err(failure) => (Run { outcome: Outcome::Failed(failure), ..run }, None, None),
-    });
+    let Smallest { run, shrunk, proof, with_sc } =
+        session.quietly(|| match confirmed(session, &run) {
+            Ok(()) if is_undecided(&run) || !session.config.shrink => Smallest::of(run),
+            Ok(()) => smallest(session, run, runs),
+            Err(failure) => Smallest::of(Run { outcome: Outcome::Failed(failure), ..run }),
+        });
     let trace = session.trace(&run);
     let (mut warning, mut callers) = (None, hook::Callers::default());
     let run = match &run.outcome {
@@ -73,6 +75,7 @@ pub(super) fn confirm(
         shrunk,
         proof,
         strengthening,
+        with_sc,
         called_from: callers.of_std,
         needs_runtime: callers.of_runtime,
         trace_file,
@@ -243,49 +246,9 @@ fn same_failure(a: &Run, b: &Run) -> bool {
     signature(a) == signature(b)
 }
 
-/// Returns the smallest run found that fails like `run`. Also returns a proof about it if the settings request one. The
-/// returned run never has more steps than `run`.
-fn smallest(session: &Session<'_>, run: Run) -> (Run, Option<Shrinking>, Option<Proof>) {
-    let original = Size::of(&run);
-    // If the minimum number of preemptions will be proven, a shorter run with more preemptions must not replace the
-    // original.
-    let most = (session.config.prove > 0).then_some(original.preemptions);
-    let (mut run, shrinking) = shrunk(session, run, most);
-    let Some(mut shrinking) = shrinking.filter(|_| session.config.prove > 0) else {
-        return (run, shrinking, None);
-    };
-    let (mut runs, at_first) = (0, shrinking.size.preemptions);
-    loop {
-        let left = session.config.prove - runs;
-        let (proof, better) = prove::prove(session, &run, left);
-        runs += proof.runs;
-        let Some(better) = better else {
-            let saved = at_first.saturating_sub(Size::of(&run).preemptions);
-            return (run, Some(shrinking), Some(Proof { runs, saved, ..proof }));
-        };
-        // The run with fewer preemptions may be longer, and may shrink in other ways.
-        let fewest = Size::of(&better).preemptions;
-        let (smaller, more) = shrunk(session, better, Some(fewest));
-        let more_replays = more.map_or(0, |more| more.replays);
-        shrinking.replays = shrinking.replays.saturating_add(more_replays);
-        let size = Size::of(&smaller);
-        if size.steps > original.steps {
-            // The search tries runs in ascending order of preemptions, so no failing run has fewer preemptions than
-            // this one.
-            let longer = Some(size.steps);
-            let (fewest, saved) = (size.preemptions, 0);
-            let proof = Proof { fewest, complete: true, runs, saved, longer, ..proof };
-            return (run, Some(shrinking), Some(proof));
-        }
-        run = smaller;
-        shrinking.complete = more.is_some_and(|more| more.complete);
-        shrinking.size = size;
-    }
-}
-
 /// Shrinks `run`. Returns the smallest run found that fails in the same way, with at most `preemptions_max`
 /// preemptions.
-fn shrunk(
+pub(super) fn shrunk(
     session: &Session<'_>,
     run: Run,
     preemptions_max: Option<u32>,

@@ -23,11 +23,13 @@ mod replays;
 mod runs;
 mod seek;
 mod session;
+mod smallest;
 mod standstill;
 mod strengthen;
 mod times;
 mod watchdog;
 mod why;
+mod with_sc;
 
 use std::time::{Duration, Instant};
 

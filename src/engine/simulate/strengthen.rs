@@ -16,11 +16,13 @@
 
 mod all_runs;
 
-use self::all_runs::{AllRuns, all_runs};
+use self::all_runs::all_runs;
+pub(super) use self::all_runs::{AllRuns, all_runs_with_sc};
 use super::confirm::signature;
 use super::explore::SeedRunner;
 use super::runs::{Next, for_each_run};
 use super::session::Session;
+use crate::engine::config::Config;
 use crate::report::{Candidate, Strengthening, candidates, weak_links};
 use crate::run::Run;
 use crate::run::ids::Seed;
@@ -64,18 +66,28 @@ pub(super) fn strengthening(session: &Session<'_>, run: &Run, runs: u64) -> Opti
     if !depends_on_orders || config.strategy.is_search() || !config.shrink {
         return None;
     }
-    let seeds = (TIMES * runs).clamp(SEEDS.0, SEEDS.1);
-    let (steps_max, begin) = match config.isolate {
-        _ if !config.is_native() => (STEPS, 0),
-        Isolation::Process => (STEPS_NATIVE, BEGIN_APART),
-        Isolation::Run => (STEPS_NATIVE, BEGIN_NATIVE),
-    };
+    let seeds = seeds_for(runs);
+    let (steps_max, begin) = cost_of(config);
     let runner = SeedRunner::new(session);
     let failed = Vec::new();
     let mut judge = Judge { session, runner, run, seeds, failed, begin, steps: 0, steps_max };
     match judge.by_links()? {
         Some(strengthening) => Some(strengthening),
         None => judge.by_seq_cst(),
+    }
+}
+
+/// Returns the number of seeds that judge if a change prevents a failure that was found in this number of runs.
+pub(super) fn seeds_for(runs: u64) -> u64 {
+    (TIMES * runs).clamp(SEEDS.0, SEEDS.1)
+}
+
+/// Returns the maximum number of steps for all runs that judge a failure, and the cost of starting and ending a run.
+pub(super) fn cost_of(config: &Config) -> (u64, u64) {
+    match config.isolate {
+        _ if !config.is_native() => (STEPS, 0),
+        Isolation::Process => (STEPS_NATIVE, BEGIN_APART),
+        Isolation::Run => (STEPS_NATIVE, BEGIN_NATIVE),
     }
 }
 
@@ -227,7 +239,7 @@ impl Judge<'_, '_> {
                 Some(Strengthening { interleavings: Some(runs), ..strengthening })
             }
             AllRuns::Unknown => Some(strengthening),
-            AllRuns::Fail => None,
+            AllRuns::Fail(_) => None,
         }
     }
 }

@@ -73,6 +73,7 @@ pub use proven::{ORDERS_UNTRIED, orders_explored};
 pub use quoted::QuotedLine;
 pub use remedy::{Change, Order, Remedy, Tested};
 pub use source::rust;
+pub use stale::WithSc;
 #[doc(hidden)]
 pub use strengthened::{Candidate, candidates, weak_links};
 pub use strengthened::{Strengthened, Strengthening};
@@ -224,9 +225,8 @@ pub struct Searched {
     pub series: Vec<ProgressPoint>,
     /// The audit with sampled runs after a complete search; `None` if the search is incomplete or found a failure.
     pub audit: Option<Audit>,
-    /// The search that received the second half of the runs. The fallback exists if, by the estimate after the first
-    /// half, the remaining runs would not have sufficed for the original search. The other fields describe the original
-    /// search.
+    /// The search that received the second half of the runs, if by an estimate after the first half, that half would
+    /// not have sufficed for the original search. The other fields describe the original search.
     pub fallback: Option<Box<Fallback>>,
 }
 
@@ -328,6 +328,8 @@ pub struct Finding {
     pub proof: Option<Proof>,
     /// Stronger memory orders that prevent the failure, if found.
     pub strengthening: Option<Strengthening>,
+    /// The runs with the memory model `sc`; `None` if none were tried.
+    pub with_sc: Option<WithSc>,
     /// The explanation of the failure by other runs; `None` if it was not tried or found nothing.
     pub why: Option<Why>,
     /// The source lines that the screen quotes, at most six.
@@ -367,6 +369,7 @@ impl Finding {
             shrunk: None,
             proof: None,
             strengthening: None,
+            with_sc: None,
             why: None,
             quoted: Vec::new(),
             called_from: None,

@@ -123,6 +123,7 @@ impl Sample {
             shrunk: Some(Shrinking { replays: 312, size, complete: true }),
             proof: None,
             strengthening: None,
+            with_sc: None,
             why: None,
             called_from: None,
             needs_runtime: None,

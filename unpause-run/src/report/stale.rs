@@ -11,6 +11,39 @@ use crate::run::event::{Event, Values};
 use crate::run::memory_model::{MISSED, MemoryModel, PRECEDED};
 use crate::run::{MemoryError, Outcome, Run};
 
+/// The result of runs with the memory model `sc`, for a failing run in which some operations did not choose the newest
+/// store.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WithSc {
+    /// True if one of the runs had the same failure.
+    pub fails: bool,
+    /// True if the runs were all interleavings, and passed.
+    pub complete: bool,
+    /// The number of runs.
+    pub runs: u64,
+}
+
+impl WithSc {
+    /// Returns the result as text, behind the number of old stores.
+    fn text(with_sc: Option<WithSc>) -> String {
+        match with_sc {
+            None => " (not tried with memory = \"sc\")".to_owned(),
+            Some(WithSc { fails: true, .. }) => {
+                " in this run, but it fails with memory = \"sc\", too".to_owned()
+            }
+            Some(WithSc { complete: true, runs: 1, .. }) => {
+                " (with memory = \"sc\", the only interleaving passes)".to_owned()
+            }
+            Some(WithSc { complete: true, runs, .. }) => {
+                format!(" (with memory = \"sc\", all {runs} interleavings pass)")
+            }
+            Some(WithSc { runs, .. }) => {
+                format!(" (not found in {} with memory = \"sc\")", plural(runs, "run"))
+            }
+        }
+    }
+}
+
 /// Returns a text about the operations that did not choose the newest store. `None` if the run was not shrunk, or if
 /// its memory model is not `c11`.
 pub(super) fn needed(report: &Report, finding: &Finding) -> Option<String> {
@@ -28,7 +61,7 @@ pub(super) fn needed(report: &Report, finding: &Finding) -> Option<String> {
     let words: Vec<String> = words.map(|(count, kind)| plural(*count, kind)).collect();
     Some(match &words[..] {
         [] => "no stale read: it fails with memory = \"sc\", too".to_owned(),
-        words => words.join(" and "),
+        words => words.join(" and ") + &WithSc::text(finding.with_sc),
     })
 }
 

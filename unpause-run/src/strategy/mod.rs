@@ -68,6 +68,8 @@ pub mod held;
 mod known_objects;
 mod lessons;
 mod moments;
+#[doc(hidden)]
+pub mod newest;
 mod queue;
 mod rehearsal;
 mod roster;

@@ -84,7 +84,7 @@ fn a_screen_shows_the_newest_value_beside_the_value_seen() {
     let (rows, _) = rows.split_once("```").unwrap();
     rows.lines().for_each(|row| has(&shown, row));
     let shown = screen(&runner("c11", 200).shrink(true).run_native(stores_twice));
-    has(&shown, "needs       1 early store\n");
+    has(&shown, "needs       1 early store (with memory = \"sc\", all ");
     has(&shown, "precedes the newest");
     let shown = screen(&runner("c11", 200).shrink(true).run_native(fails_at_its_end));
     has(&shown, "needs       no stale read: it fails with memory = \"sc\", too\n");

@@ -12,7 +12,7 @@ use crate::run::store_choice::is_store_choice;
 
 /// Returns `true` if each operation of a run chose the newest store. Returns `false` for a run with generated programs,
 /// because their commands refer to draws by their numbers.
-pub(super) fn sees_newest(run: &Run) -> bool {
+pub(in crate::engine::simulate) fn sees_newest(run: &Run) -> bool {
     let mut choices = run.draws.iter().filter(|draw| is_store_choice(draw.why));
     run.programs.is_empty() && choices.all(|draw| draw.value == 0)
 }
@@ -24,10 +24,10 @@ pub(super) fn without_store_choices(run: &Run) -> Run {
 }
 
 /// A guard under which runs of plain threads have the memory `sc`.
-pub(super) struct StrongMemory(Option<MemoryModel>);
+pub(in crate::engine::simulate) struct StrongMemory(Option<MemoryModel>);
 
 impl StrongMemory {
-    pub(super) fn begin(config: &Config) -> StrongMemory {
+    pub(in crate::engine::simulate) fn begin(config: &Config) -> StrongMemory {
         let weak = Some(config.memory).filter(|memory| *memory == MemoryModel::C11);
         let weak = weak.filter(|_| config.is_native());
         if weak.is_some() {

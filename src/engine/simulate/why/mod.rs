@@ -17,7 +17,7 @@ mod orders;
 mod remedy;
 
 use self::lab::Lab;
-use self::memory::sees_newest;
+pub(super) use self::memory::{StrongMemory, sees_newest};
 use super::session::Session;
 use crate::engine::assignment::Account;
 use crate::native;
@@ -66,7 +66,7 @@ pub(super) fn explain(session: &Session<'_>, finding: &Finding, account: Account
 /// Returns `true` if the failure belongs to the program, so that another order of steps may avoid it. Step limits are
 /// excluded, because each continuation would take as many steps. All other failures do not result from an order of
 /// steps.
-fn depends_on_order(failure: &Failure) -> bool {
+pub(super) fn depends_on_order(failure: &Failure) -> bool {
     matches!(
         failure,
         Failure::Panic { .. }

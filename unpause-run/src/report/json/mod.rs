@@ -125,6 +125,7 @@ fn finding(w: &mut Writer, finding: &Finding) {
         shrunk,
         proof,
         strengthening,
+        with_sc: _,
         why,
         quoted,
         called_from,

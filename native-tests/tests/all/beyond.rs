@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex, RwLock, mpsc};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sim::Runner;
 use sim::report::{Report, Style, text};
@@ -178,6 +178,8 @@ fn right_programs_pass_and_say_how_much_was_explored() {
                 report.notes
             );
         }
+        let report = runner().memory("c11").run_native(*body);
+        assert!(report.passed(), "{name}, with c11: {:?}", failure(&report));
         let report = runner().seeds(0..1).isolate("process").run_native(*body);
         assert!(report.passed(), "{name}, in a process: {:?}", failure(&report));
     }
@@ -396,4 +398,28 @@ fn a_long_run_is_shrunk_within_a_budget_of_steps() {
     let screen = text(&report, &Style::default());
     let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("then the budget was used up"), "{screen}");
+}
+
+/// Beyond the limit, operations cost the same with both memories.
+#[test]
+fn operations_beyond_the_limit_do_not_choose_stores() {
+    let messages = || {
+        let (sender, receiver) = crossbeam_channel::bounded(100);
+        let thread = thread::spawn(move || (0..40_000).for_each(|n| sender.send(n).unwrap()));
+        assert!(receiver.iter().eq(0..40_000));
+        thread.join().unwrap();
+    };
+    let time = |memory: &str| {
+        let begin = Instant::now();
+        // The portfolio has another mix with `c11`.
+        let runner = runner().strategy("random").seeds(0..2).memory(memory);
+        let report = runner.run_native(messages);
+        assert!(report.passed(), "{:?}", failure(&report));
+        begin.elapsed()
+    };
+    // Other processes may take the processor for a while.
+    let least = |memory| (0..4).map(|_| time(memory)).min().expect("several times");
+    let (sc, c11) = (least("sc"), least("c11"));
+    println!("{sc:?} with sc, {c11:?} with c11");
+    assert!(c11 < sc.mul_f64(2.0), "{sc:?} with sc, {c11:?} with c11");
 }

@@ -16,6 +16,9 @@ pub(crate) const FILES: usize = 0;
 /// True if the current run records its atomic operations.
 static IS_ON: AtomicBool = AtomicBool::new(false);
 
+/// True if a call of the current run has a clock.
+static HAS_CLOCKS: AtomicBool = AtomicBool::new(false);
+
 /// True if an assembly instruction that acts as a fence was executed since the last operation.
 static IS_FENCED: AtomicBool = AtomicBool::new(false);
 
@@ -41,6 +44,7 @@ pub(crate) fn orders() -> Option<&'static mut Orders> {
 /// Called by the carrier between two runs.
 pub(crate) fn begin() {
     IS_ON.store(races(), Ordering::Relaxed);
+    HAS_CLOCKS.store(false, Ordering::Relaxed);
     if let Some(orders) = allocated(races()) {
         orders.reset(Rules::NEWEST);
     }
@@ -65,10 +69,20 @@ pub(crate) fn weaken(s: OrderS, is_search: bool) {
     }
 }
 
+/// Ends weak memory for the rest of the run, which is beyond its step limit. From then on, all operations see the
+/// newest stores, which memory contains. Has no effect if the test searches for data races, or if calls of the run have
+/// clocks: the clocks of later calls must include the edges between them.
+pub(crate) fn end_weak() {
+    if !races() && !HAS_CLOCKS.load(Ordering::Relaxed) {
+        IS_ON.store(false, Ordering::Relaxed);
+    }
+}
+
 /// Returns the clock of a thread of the current run: the events that happen before its next event. `None` if the run
 /// has no weak memory. Called by the carrier.
 pub fn clock_of(thread: usize) -> Option<Clock> {
     let orders = orders().filter(|orders| orders.is_weak())?;
+    HAS_CLOCKS.store(true, Ordering::Relaxed);
     Some(orders.clock_of_call(thread).clone())
 }
 

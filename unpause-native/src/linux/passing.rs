@@ -129,8 +129,9 @@ pub(crate) fn begin(rules: u64) {
 }
 
 /// Makes threads perform all operations in passing, a turn of operations at a time, except operations on these
-/// addresses.
+/// addresses. Also ends weak memory, so that an operation costs as much as in a run without weak memory.
 pub(crate) fn run_on(watched: &[usize]) {
+    orders::end_weak();
     let passing = passing();
     passing.forget_watched();
     watched.iter().for_each(|address| passing.watch(*address));

@@ -16,14 +16,14 @@ const HANG: Duration = Duration::from_millis(300);
 
 /// Runs `body` under 200 seeds. Returns the report of its failure.
 fn found(body: fn()) -> Report {
-    found_within(body, Duration::from_secs(60))
+    runner(Duration::from_secs(60)).run_native(body)
 }
 
-/// The same with this time limit for a step.
-fn found_within(body: fn(), hang: Duration) -> Report {
+/// 200 seeds, with this time limit for a step.
+fn runner(hang: Duration) -> Runner {
     let runner = Runner::new().hermetic().seeds(0..200).hang(hang).prove(0).why(0);
     let out = std::env::temp_dir().join(format!("unpause-containment-{}", std::process::id()));
-    runner.out(out).run_native(body)
+    runner.out(out)
 }
 
 /// The cause, the message and the line of the crash that `body` must have.
@@ -177,10 +177,10 @@ fn a_recursion_without_end_is_a_stack_overflow() {
 /// The program must hang, in a line of the file `expected`. On a loaded machine a step may exceed the limit elsewhere: then
 /// the program is run again.
 #[track_caller]
-fn hangs_in(expected: &str, body: fn()) {
+fn hangs_in(expected: &str, shrink: bool, body: fn()) {
     let mut places = Vec::new();
     while places.len() < 5 {
-        let report = found_within(body, HANG);
+        let report = runner(HANG).shrink(shrink).run_native(body);
         let finding = report.finding.as_ref().expect("the hang is found");
         let Outcome::Failed(Failure::Hang { place, .. }) = &finding.run.outcome else {
             panic!("{:?}", finding.run.outcome)
@@ -195,7 +195,8 @@ fn hangs_in(expected: &str, body: fn()) {
 
 #[test]
 fn a_loop_without_end_is_a_hang_of_its_thread() {
-    hangs_in("tests/containment.rs:", || {
+    // Each replay would use the processor until the limit.
+    hangs_in("tests/containment.rs:", false, || {
         racing(|| {
             let mut sum = 0u64;
             while std::hint::black_box(sum) != u64::MAX {
@@ -208,7 +209,7 @@ fn a_loop_without_end_is_a_hang_of_its_thread() {
 
 #[test]
 fn a_wait_in_the_kernel_is_a_hang_of_its_thread() {
-    hangs_in("planted/src/lib.rs:", planted::wait_for_a_signal);
+    hangs_in("planted/src/lib.rs:", true, planted::wait_for_a_signal);
 }
 
 #[test]
@@ -270,7 +271,7 @@ fn a_hook_that_is_installed_once_leaves_nothing() {
 #[test]
 fn a_backtrace_in_a_run_leaves_nothing() {
     // For the next backtrace, std keeps the data that it has read about the program, in memory of the run.
-    let report = found(|| {
+    let report = runner(Duration::from_secs(60)).seeds(0..10).run_native(|| {
         let text = std::backtrace::Backtrace::force_capture().to_string();
         assert!(text.contains("containment"), "{text}");
     });

@@ -23,8 +23,9 @@ unsafe extern "C" {
     fn poll(polled: *mut Polled, count: u64, timeout: i32) -> i32;
 }
 
-/// A vector that does not fit into the heap of a run when it grows.
-#[sim::test(native, seeds = 20)]
+/// A vector that does not fit into the heap of a run when it grows. The one thread does the same in each run, and the
+/// second run begins with the heap of the first one.
+#[sim::test(native, seeds = 2)]
 fn an_allocation_that_grows_beyond_the_heap_is_of_libc() {
     let mut bytes = vec![1_u8; 300 << 20];
     bytes.reserve_exact(300 << 20);

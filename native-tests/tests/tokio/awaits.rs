@@ -46,7 +46,7 @@ fn locks_in_two_orders() {
 
 /// The part of the screen about the deadlock, with single blanks.
 fn deadlock(body: fn()) -> String {
-    let report = Runner::new().hermetic().seeds(0..300).run_native(body);
+    let report = Runner::new().hermetic().seeds(0..300).prove(0).why(0).run_native(body);
     let screen = text(&report, &Style::default());
     let from = screen.find("── deadlock").unwrap_or_else(|| panic!("no deadlock: {screen}"));
     let deadlock = &screen[from..];

@@ -5,7 +5,7 @@
 
 use unpause_check::models::{FileSample, RegisteredModel, Visitor, registry};
 use unpause_histories::{
-    CONDITIONS, HistoryFinding, Problem, Question, edn_value, format_named, read,
+    CONDITIONS, HistoryFinding, Problem, Question, condition_named, edn_value, format_named, read,
 };
 
 /// Checks successive calls of process 0, each given as `f value → result`.
@@ -83,5 +83,29 @@ fn an_operation_that_a_model_does_not_have_is_refused() {
     ] {
         let problem = check(model, initial, &[call]).expect_err(model).to_string();
         assert!(problem.contains(words), "{problem}");
+    }
+}
+
+#[test]
+fn only_what_is_local_is_split() {
+    // Each key alone is consistent, but the two keys show opposite orders of the writes.
+    let text = "{:process 0 :type :invoke :f :write :key :x :value 1}\
+                {:process 0 :type :ok :f :write :key :x :value 1}\
+                {:process 1 :type :invoke :f :write :key :y :value 1}\
+                {:process 1 :type :ok :f :write :key :y :value 1}\
+                {:process 0 :type :invoke :f :read :key :y}\
+                {:process 0 :type :ok :f :read :key :y :value 0}\
+                {:process 1 :type :invoke :f :read :key :x}\
+                {:process 1 :type :ok :f :read :key :x :value 0}";
+    let recording = read(text.as_bytes(), format_named("edn").unwrap()).unwrap();
+    let question =
+        Question { model: Some("register"), initial: Some(0.into()), ..Question::default() };
+    let sequential = condition_named("sequential").unwrap();
+    assert!(sequential.check(&recording, &question).unwrap().verdict.is_violated());
+    for key in [":x", ":y"] {
+        let mut one = recording.clone();
+        let key = edn_value(key).unwrap();
+        one.calls.retain(|call| call.key.as_ref() == Some(&key));
+        assert!(sequential.check(&one, &question).unwrap().verdict.is_consistent());
     }
 }

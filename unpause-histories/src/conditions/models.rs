@@ -305,31 +305,3 @@ fn guess(recording: &Recording, keys: Keys, nil: NilRead) -> Result<&'static str
     };
     Err(Problem::whole(ProblemKind::Question, message))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_is_local_is_split() {
-        // Each key alone is consistent, but the two keys show opposite orders of the writes.
-        let text = "{:process 0 :type :invoke :f :write :key :x :value 1}\
-                    {:process 0 :type :ok :f :write :key :x :value 1}\
-                    {:process 1 :type :invoke :f :write :key :y :value 1}\
-                    {:process 1 :type :ok :f :write :key :y :value 1}\
-                    {:process 0 :type :invoke :f :read :key :y}\
-                    {:process 0 :type :ok :f :read :key :y :value 0}\
-                    {:process 1 :type :invoke :f :read :key :x}\
-                    {:process 1 :type :ok :f :read :key :x :value 0}";
-        let recording = crate::read(text.as_bytes(), crate::format_named("edn").unwrap()).unwrap();
-        let question =
-            Question { model: Some("register"), initial: Some(0.into()), ..Question::default() };
-        assert!(check(&recording, &question, Judge::Sequential).unwrap().verdict.is_violated());
-        for key in [":x", ":y"] {
-            let mut one = recording.clone();
-            let key = crate::edn_value(key).unwrap();
-            one.calls.retain(|call| call.key.as_ref() == Some(&key));
-            assert!(check(&one, &question, Judge::Sequential).unwrap().verdict.is_consistent());
-        }
-    }
-}

@@ -11,7 +11,7 @@ use std::time::Duration;
 use sim::__private::results::{ResultsFile, chain};
 
 /// A search that is long enough for helpers.
-#[sim::test(native, strategy = "exhaustive", seeds = 15_000)]
+#[sim::test(native, strategy = "exhaustive", seeds = 12_000)]
 fn many_orders() {
     threads_in_an_order(&[1, 2, 2, 1, 2, 0, 1, 0, 2, 1, 0]);
 }
@@ -95,7 +95,8 @@ fn made(
     let mut running = child.spawn().unwrap();
     while running.try_wait().unwrap().is_none() {
         look(running.id());
-        thread::sleep(Duration::from_millis(2));
+        // A look at the processes of the machine takes a millisecond.
+        thread::sleep(Duration::from_millis(10));
     }
     let ended = running.wait_with_output().unwrap();
     let [out, error] = [ended.stdout, ended.stderr].map(|text| String::from_utf8(text).unwrap());

@@ -256,7 +256,7 @@ impl Waiting {
 fn a_loop_has_the_outcomes_of_its_last_round() {
     let _alone = alone();
     let mut random = Random(11);
-    let (mut proofs, programs) = (0, silent_seeds(12).min(400));
+    let (mut proofs, programs) = (0, silent_seeds(6).min(100));
     for _ in 0..programs {
         let program = Waiting::generate(&mut random);
         let (with_loop, is_proof) = program.outcomes(true);

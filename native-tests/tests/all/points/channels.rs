@@ -209,7 +209,7 @@ fn searches(numbers: Range<usize>) -> impl Iterator<Item = [(fn(), &'static str)
 #[test]
 fn operations_of_channels_have_the_same_outcomes_as_their_instructions() {
     let long = std::env::var("UNPAUSE_LONG").is_ok_and(|long| long == "1");
-    let (programs, most) = if long { (160, 60_000) } else { (60, 3_000) };
+    let (programs, most) = if long { (160, 60_000) } else { (60, 1_500) };
     let Compared { programs: compared, fail } =
         compare_with("channels", searches(0..programs).enumerate(), most);
     assert!(compared > programs / 4 && fail > 2, "{compared} programs, {fail} with a deadlock");
@@ -218,7 +218,7 @@ fn operations_of_channels_have_the_same_outcomes_as_their_instructions() {
 #[test]
 fn rendezvous_have_the_same_outcomes_as_their_instructions() {
     let long = std::env::var("UNPAUSE_LONG").is_ok_and(|long| long == "1");
-    let (programs, most) = if long { (80, 60_000) } else { (40, 3_000) };
+    let (programs, most) = if long { (80, 60_000) } else { (40, 1_500) };
     let searches = (160..).zip(searches(160..160 + programs));
     let Compared { programs: compared, fail } = compare_with("channels", searches, most);
     assert!(compared > programs / 6 && fail > 2, "{compared} programs, {fail} with a deadlock");

@@ -108,7 +108,7 @@ fn generated(number: u64) {
 #[test]
 fn initializations_have_the_same_outcomes_as_their_instructions() {
     let long = std::env::var("UNPAUSE_LONG").is_ok_and(|long| long == "1");
-    let (programs, most) = if long { (160, 60_000) } else { (60, 3_000) };
+    let (programs, most) = if long { (160, 60_000) } else { (60, 1_000) };
     let searches =
         IN_DETAIL.iter().zip(&BODIES).map(|(fine, few)| [(*fine, "default"), (*few, "default")]);
     let Compared { programs: compared, .. } =

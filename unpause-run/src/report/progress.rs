@@ -31,8 +31,7 @@ impl PartialEq for ProgressPoint {
 pub struct RunsEstimate {
     /// The estimated number of runs. The estimate is unbiased.
     pub runs: u64,
-    /// The lower end of an interval that contains the true number with a probability of about 95 %. For one program in
-    /// ten, the probability is lower.
+    /// The lower end of an interval that contains the true number with a probability of about 95 %.
     pub low: u64,
     /// The upper end of the interval.
     pub high: u64,

@@ -142,29 +142,32 @@ impl Footprint {
         self.task == task
             || disturbs(&self.items, task)
             || disturbs(items, self.task)
-            || self.items.iter().any(|a| items.iter().any(|b| self.may_conflict(a, b)))
+            || self.items.iter().any(|a| items.iter().any(|b| may_conflict(a, b, self.objects)))
     }
 
-    fn may_conflict(&self, own: &StepItem, other: &StepItem) -> bool {
-        match (*own, *other) {
-            (
-                StepItem::Object { object: a, key: own_key, kind, span, done },
-                StepItem::Object {
-                    object: b,
-                    key,
-                    kind: other,
-                    span: other_span,
-                    done: other_done,
-                },
-            ) => {
-                let is_known = a.index().min(b.index()) < self.objects;
-                let is_same = if is_known { a == b } else { own_key == key };
-                is_same
-                    && relate((kind, done), (other, other_done))
-                    && !Kind::are_apart((kind, span), (other, other_span))
-            }
-            _ => own.conflicts(other),
+    /// Returns `true` if this step may conflict with this item of a step of another task, in a run with other earlier
+    /// steps.
+    pub fn conflicts_elsewhere(&self, task: TaskId, item: &StepItem) -> bool {
+        disturbs(&self.items, task)
+            || disturbs(std::slice::from_ref(item), self.task)
+            || self.items.iter().any(|own| may_conflict(own, item, 0))
+    }
+}
+
+/// Returns `true` if two items of different runs may conflict. The first `objects` objects are the same in both runs.
+fn may_conflict(own: &StepItem, other: &StepItem, objects: usize) -> bool {
+    match (*own, *other) {
+        (
+            StepItem::Object { object: a, key: own_key, kind, span, done },
+            StepItem::Object { object: b, key, kind: other, span: other_span, done: other_done },
+        ) => {
+            let is_known = a.index().min(b.index()) < objects;
+            let is_same = if is_known { a == b } else { own_key == key };
+            is_same
+                && relate((kind, done), (other, other_done))
+                && !Kind::are_apart((kind, span), (other, other_span))
         }
+        _ => own.conflicts(other),
     }
 }
 

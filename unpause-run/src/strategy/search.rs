@@ -65,11 +65,12 @@ pub trait Search: Send + Sync {
     /// Evaluates a probe run. `cut` has the same meaning as for [`advance`](Self::advance).
     fn probed(&self, _cut: bool) {}
 
-    /// Makes the next run, after any probes, a [look](super::divided::Look) below the path of the part.
+    /// Makes the next run, after any probes, a [look](super::divided::Look) below the path of the part, or a sampled
+    /// run.
     fn begin_look(&self) {}
 
-    /// Ends a look and returns its result.
-    fn end_look(&self) -> Look {
+    /// Ends a look and returns its result. `cut` has the same meaning as for [`advance`](Self::advance).
+    fn end_look(&self, _cut: bool) -> Look {
         Look::default()
     }
 

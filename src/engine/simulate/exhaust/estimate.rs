@@ -1,6 +1,6 @@
 //! Estimates the number of runs of a search, and finds the bound on preemptions that fits into its run limit.
 //!
-//! An estimate is a function of the tree and of the width of its probes. So it does not depend on the process or on the
+//! An estimate is a function of the tree and of the width of its probes, which is proportional to their cost. So it does not depend on the process or on the
 //! number of threads, and an estimate of the same width is not repeated.
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::engine::simulate::session::Session;
 use crate::report::{Excess, FittingBound};
 use crate::strategy::bounded::{Bounded, PREEMPTIONS};
 use crate::strategy::divided::{
-    PROBES, ProbeRoot, SHOWN_WIDTH, SearchTree, TreeEstimate, TreeProbes,
+    LEVEL_COST, ProbeRoot, SHOWN_WIDTH, SearchTree, TreeEstimate, TreeProbes,
 };
 use crate::strategy::search::Apart;
 
@@ -116,9 +116,8 @@ impl Estimator {
 
     /// Returns the greatest width of probes whose cost is at most this number of runs.
     fn width(&self, runs: u64) -> Option<u64> {
-        // On each level, a probe has `width` nodes. A node takes a look, and the footprint of about one sibling. The
-        // look and the footprint each execute half of a run on average.
-        let affordable = runs / (PROBES as u64 * self.length);
+        // A run has a level for each of its steps.
+        let affordable = runs / (LEVEL_COST as u64 * self.length);
         WIDTHS.into_iter().find(|width| *width <= affordable)
     }
 
@@ -155,7 +154,7 @@ impl Estimator {
 
     fn probe(&self, maker: &mut SliceMaker<'_, '_>, width: u64) -> Option<TreeEstimate> {
         let mut steps = u64::MAX;
-        self.finish(self.root.probes(width as usize), maker, &mut steps)
+        self.finish(self.root.probes(width as usize, self.length), maker, &mut steps)
     }
 
     /// Executes the looks of these probes, with at most `steps` steps. Subtracts their steps.
@@ -200,7 +199,8 @@ impl Estimator {
         let mut steps = runs.saturating_mul(self.length);
         let (mut most, mut found) = (0.0, None);
         for preemptions in 0..=BOUND_MAX {
-            let probes = ProbeRoot::whole(Apart::NOTHING).within(preemptions).probes(SHOWN_WIDTH);
+            let root = ProbeRoot::whole(Apart::NOTHING).within(preemptions);
+            let probes = root.probes(SHOWN_WIDTH, self.length);
             let Some(estimate) = self.finish(probes, &mut maker, &mut steps) else { break };
             // The search repeats the runs of lower bounds.
             most += estimate.high;
@@ -237,7 +237,7 @@ mod tests {
             (20, 1_920, Some(8)),
             (20, 7_680, Some(32)),
             (20, u64::MAX, Some(32)),
-            // One probe of a long run costs more than all runs so far, so no width is affordable.
+            // The probes of long runs cost more than all runs so far, so no width is affordable.
             (1_000, 2_000, None),
         ] {
             assert_eq!(of_steps(steps).width(runs), width, "{steps} steps, {runs} runs");

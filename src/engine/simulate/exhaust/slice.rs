@@ -191,9 +191,9 @@ impl<'a, 's> SliceMaker<'a, 's> {
         self.probe(0);
         self.search.begin_look();
         self.watched.watched.begin(0);
-        self.session.once_more(&mut self.worker, Seed(0), &self.limits);
+        let failure = self.session.once_more(&mut self.worker, Seed(0), &self.limits);
         self.worker.forget_histories();
-        self.search.end_look()
+        self.search.end_look(ends_by_a_step(failure.as_ref()))
     }
 
     fn adopt(&mut self, part: Part) {

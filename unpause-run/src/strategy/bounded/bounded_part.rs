@@ -4,6 +4,7 @@
 use super::{BoundedFrame, BoundedStack};
 use crate::run::choice::{Mismatch, View};
 use crate::run::ids::TaskId;
+use crate::run::rng::mix;
 use crate::strategy::divided::{Entry, Look, Part, PathFrame, Rest, Seat, Sibling, Slice};
 
 /// The place of a stack in a divided search. The default is the place of a search that is not divided.
@@ -16,6 +17,8 @@ pub(super) struct BoundedPlace {
     tasks: Vec<TaskId>,
     /// `Some` if the run is a look. A look ends at the first frame below the path, and finds the tasks there.
     look: Option<Vec<TaskId>>,
+    /// A hash of the facts on which the runs below the look depend.
+    state: u64,
     /// True if the path costs more than the bound, so that no run is below it.
     pub(super) is_beyond: bool,
 }
@@ -23,7 +26,7 @@ pub(super) struct BoundedPlace {
 impl BoundedStack {
     /// Takes over a part of the search.
     pub(super) fn adopt(&mut self, part: Part) {
-        let Part { path, fixed, stack, known } = part;
+        let Part { path, fixed, stack, known, .. } = part;
         let root = path.len();
         let path = path.into_iter().map(|PathFrame { task, draws, .. }| (task, draws));
         let stack = stack.into_iter().map(|Entry { task, draws, .. }| (task, draws));
@@ -37,7 +40,8 @@ impl BoundedStack {
         }
         self.depth = tasks.len();
         let seat = Seat { root, fixed, bare: tasks.len(), is_through: false };
-        self.place = BoundedPlace { is_part: true, seat, tasks, look: None, is_beyond: false };
+        self.place =
+            BoundedPlace { is_part: true, seat, tasks, look: None, state: 0, is_beyond: false };
         self.within = known.level;
         (self.left_out, self.ended, self.has_stores) = (false, false, false);
         (self.runs, self.repeated) = (0, 0);
@@ -88,18 +92,21 @@ impl BoundedStack {
         let Some(look) = &mut self.place.look else { return Ok(()) };
         let frame = &self.frames[step];
         look.extend(&frame.order[..frame.tasks_within(self.measure, self.within)]);
+        let order = frame.order.iter().map(|task| u64::from(task.0));
+        self.place.state = order.fold(mix(frame.spent.into(), frame.goes_on.into()), mix);
         end("the end of a look")
     }
 
     /// Ends a look and returns its result.
     pub(super) fn end_look(&mut self) -> Look {
-        let BoundedPlace { seat, look, is_beyond, .. } = std::mem::take(&mut self.place);
+        let BoundedPlace { seat, look, state, is_beyond, .. } = std::mem::take(&mut self.place);
         let last = seat.root.checked_sub(1).map(|last| self.frames[last].draws.clone());
         Look {
             draws: last.unwrap_or_default(),
             tasks: look.unwrap_or_default(),
             // A share may have complete runs at its top that cost more than the bound.
             is_end: self.ended && !is_beyond,
+            state,
             ..Look::default()
         }
     }

@@ -122,7 +122,7 @@ impl Search for Bounded {
         self.stack().begin_look();
     }
 
-    fn end_look(&self) -> Look {
+    fn end_look(&self, _: bool) -> Look {
         self.stack().end_look()
     }
 

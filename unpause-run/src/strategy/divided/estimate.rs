@@ -1,36 +1,69 @@
-//! Estimates the number of runs of a search, from a few hundred looks.
+//! Estimates the number of runs of a search, from some hundreds to some thousands of looks.
 //!
 //! The backtrack sets of the search are not known in advance, so Knuth's estimate on the tree of the search is biased.
 //! The estimate therefore uses the tree of *all* enabled tasks, in which the children of a node are known at once. In
-//! this tree, sleep sets alone leave exactly one complete leaf for each class. A probe descends level by level and
-//! keeps at most `width` random nodes per level. Such probes are stochastic enumeration (Rubinstein, *Stochastic
-//! enumeration method for counting NP-hard problems*, 2013); with width 1, they are Knuth's estimate of 1975. The
-//! expected value of a probe is the number of classes.
+//! this tree, sleep sets alone leave exactly one complete leaf for each class. The estimate descends level by level. On
+//! each level it keeps a random sample of the nodes, and each kept node represents a number of nodes: its *weight*. The
+//! sum of the weights of all complete leaves is the estimate, and its expected value is the number of classes.
 //!
-//! Neighbours on a level have similar subtrees, because they have the same ancestors. The kept nodes are therefore a
-//! systematic sample: they have equal distances, and only the first is random. In a model with 67 programs of 1,000 to
-//! 200,000 classes, the median error with width 32 is then 7 %, instead of 9 % with independent nodes.
+//! Two facts make the sample precise:
 //!
-//! A step that draws values is a node for each tuple of values. If there are too many tuples, the probe follows only a
-//! random tuple, draw by draw. This tuple represents all tuples: its factor is the product of the bounds of its draws,
-//! which are the branching degrees in Knuth's estimate. The value of a draw may decide if further draws follow, so the
-//! probe looks again after each random value.
+//! * Nodes are in one *stratum* if each task has taken the same number of steps and if the same steps sleep. If values
+//!   do not affect the steps that follow, the subtrees of a stratum are equal. Then two representatives, whose weights
+//!   are the sum of all weights, are as good as all nodes of the stratum (Chen, *Heterogeneous sampling: a
+//!   deterministic method for tree size estimation*, 1992). See [`strata`].
+//! * Most nodes of the tree have no complete leaf below, because a step sleeps that no other step can wake up. Random
+//!   runs show the steps that conflict. The estimate visits few nodes that are probably [barren](Node::is_barren), and
+//!   their weights keep the expected value. See [`known_steps`].
+//!
+//! The interval comes from a bootstrap: each node has 64 further weights. A weight of this kind follows from another
+//! sample of the nodes that the real sample has kept. The deviation of the 64 sums is the error of the estimate.
+//!
+//! A step that draws values is a node for each tuple of values. If there are too many tuples, random
+//! values of each draw represent all values of the draw. The value of a draw may decide if further draws follow, so
+//! there is another look after each random value.
 //!
 //! In the tree of a bounded search, the children of a node are its tasks within the bound, and each leaf is a run. The
-//! probes of a share begin at its jobs instead of at the root.
+//! estimate of a share begins at its jobs instead of at the root.
 
+mod known_steps;
+mod strata;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use self::known_steps::{KnownSteps, Progress, count_step};
+use self::strata::{Candidate, drawn_again, sample, thin};
 use super::top::{Look, Top};
-use super::{Job, Part, SearchTree, Sizes, WAYS_MAX};
-use crate::run::rng::Rng;
+use super::{Job, Part, SampledRun, SearchTree, Sizes, WAYS_MAX};
+use crate::run::ids::TaskId;
+use crate::run::rng::{Rng, mix};
 use crate::strategy::search::{Apart, Drawn};
 
-/// The number of probes of an estimate.
-pub const PROBES: usize = 12;
+/// The cost of each level of an estimate of width 1, in runs.
+pub const LEVEL_COST: usize = 12;
 
-/// The number of standard errors from the estimate to the ends of the interval, on a logarithmic scale. Probes have a
-/// skewed distribution, so Student's quantile (2.2) is too small. In the model above, 95 % of the intervals contain the
-/// true number with width 8, and 96 % with width 32.
-const QUANTILE: f64 = 2.6;
+/// The number of further weights of each node, for the interval.
+const WEIGHTS: usize = 64;
+
+/// The number of standard errors from the estimate to the ends of the interval, on a logarithmic scale.
+const QUANTILE: f64 = 2.5;
+
+/// The minimum standard error of an estimate that has not visited all nodes, as a part of the estimate.
+const ERROR_MIN: f64 = 0.01;
+
+/// The part of the cost for sampled runs, and the part of the looks of a level at nodes that are probably barren.
+const SAMPLED: f64 = 1.0 / 16.0;
+
+/// The part of the lower levels for which an estimate saves steps. The last levels have few strata.
+const SAVED: f64 = 0.7;
+
+/// The number of tuples of values that represent the tuples of a step, if there are too many.
+const VALUES: u64 = 16;
+
+/// The minimum number of looks of a level.
+const LOOKS_MIN: f64 = 4.0;
 
 /// The estimated number of runs of a search.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -40,11 +73,11 @@ pub struct TreeEstimate {
     /// lower.
     pub low: f64,
     pub high: f64,
-    /// The width of the probes.
+    /// The width of the estimate, which is proportional to its cost.
     pub width: usize,
 }
 
-/// The minimum width of the probes of a displayed estimate; narrower probes are too imprecise.
+/// The minimum width of a displayed estimate; a narrower estimate is too imprecise.
 pub const SHOWN_WIDTH: usize = 8;
 
 impl TreeEstimate {
@@ -54,8 +87,8 @@ impl TreeEstimate {
     }
 }
 
-/// The part of a tree that probes explore: the whole tree, or a share. In a bounded search, the part contains only the
-/// runs within the current bound.
+/// The part of a tree that an estimate explores: the whole tree, or a share. In a bounded search, the part contains
+/// only the runs within the current bound.
 #[derive(Clone, Debug)]
 pub struct ProbeRoot {
     apart: Apart,
@@ -72,39 +105,46 @@ impl ProbeRoot {
         ProbeRoot { apart, level: 0, top, is_share: false }
     }
 
-    /// Restricts the probes to the runs of a bounded search with at most this cost.
+    /// Restricts the estimate to the runs of a bounded search with at most this cost.
     pub fn within(self, level: u32) -> ProbeRoot {
         ProbeRoot { level, ..self }
     }
 
-    /// Returns `true` if the probes explore only a share of the tree.
+    /// Returns `true` if the estimate explores only a share of the tree.
     pub fn is_share(&self) -> bool {
         self.is_share
     }
 
-    /// Creates probes with at most `width` nodes per level. The estimate is a function of the body, because the random
-    /// choices have a fixed seed.
-    pub fn probes(&self, width: usize) -> TreeProbes {
-        self.seeded(width, 0)
+    /// Creates the probes of an estimate of this width, for runs with about this number of steps. The estimate is a
+    /// function of the body, because the random choices have a fixed seed.
+    pub fn probes(&self, width: usize, length: u64) -> TreeProbes {
+        self.seeded((width, length), 0)
     }
 
     /// Creates the same probes with random choices from this seed.
-    pub fn seeded(&self, width: usize, seed: u64) -> TreeProbes {
+    pub fn seeded(&self, (width, length): (usize, u64), seed: u64) -> TreeProbes {
         let mut tree = SearchTree::new(Sizes::USUAL, self.apart);
         tree.known.level = self.level;
-        let mut probes = TreeProbes {
+        tree.begin_at(self.top.clone());
+        let weights: Arc<[f64]> = vec![1.0; WEIGHTS].into();
+        let node = |job| Node { job, weight: 1.0, others: weights.clone(), is_barren: false };
+        let level: Vec<Node> = std::mem::take(&mut tree.jobs).into_iter().map(node).collect();
+        let is_whole = width == usize::MAX;
+        let runs = (LEVEL_COST.saturating_mul(width) as f64) * length as f64;
+        TreeProbes {
             width,
+            length: length.max(2) as usize,
+            left: if is_whole { f64::INFINITY } else { runs * length as f64 },
+            samples: if is_whole { 0 } else { (runs * SAMPLED) as u64 },
             rng: Rng::new(seed),
-            top: self.top.clone(),
             tree,
-            weight: 1.0,
-            level: Vec::new(),
-            next: Vec::new(),
+            known: KnownSteps::default(),
+            level,
+            seen: Vec::new(),
             sum: 0.0,
-            done: Vec::new(),
-        };
-        probes.begin();
-        probes
+            sums: vec![0.0; WEIGHTS],
+            is_sampled: false,
+        }
     }
 }
 
@@ -119,104 +159,136 @@ impl SearchTree {
     }
 }
 
-/// Probes of the tree of a search.
+/// A node of the tree.
+#[derive(Clone, Debug)]
+struct Node {
+    job: Job,
+    /// The number of nodes that this node represents.
+    weight: f64,
+    /// The further weights, as multiples of `weight`.
+    others: Arc<[f64]>,
+    /// True if probably no run below is complete.
+    is_barren: bool,
+}
+
+/// The looks and sampled runs of an estimate.
 #[derive(Debug)]
 pub struct TreeProbes {
     width: usize,
+    /// The number of steps of a run.
+    length: usize,
+    /// The number of steps that are left.
+    left: f64,
+    /// The number of sampled runs that are left.
+    samples: u64,
     rng: Rng,
-    /// The jobs at which each probe begins.
-    top: Top,
     tree: SearchTree,
-    /// The number of runs that each node of the level represents.
-    weight: f64,
-    /// The nodes of the level without a look so far, each with its own factor.
-    level: Vec<(Job, f64)>,
-    next: Vec<(Job, f64)>,
-    /// The estimate of the current probe.
+    known: KnownSteps,
+    /// The nodes of the level without a look so far. The last node is the next.
+    level: Vec<Node>,
+    /// The nodes of the level with tasks below.
+    seen: Vec<Candidate>,
+    /// The sums over the complete leaves, with the weights and with the further weights.
     sum: f64,
-    done: Vec<f64>,
+    sums: Vec<f64>,
+    /// True if some nodes of the tree were left out.
+    is_sampled: bool,
 }
 
 impl TreeProbes {
-    fn begin(&mut self) {
-        (self.weight, self.sum) = (1.0, 0.0);
-        self.level.clear();
-        self.tree.begin_at(self.top.clone());
-        // These jobs are the first level, which may also have too many nodes.
-        self.next = std::mem::take(&mut self.tree.jobs).into_iter().map(|job| (job, 1.0)).collect();
-    }
-
-    /// Returns the next node for a look; `None` if all probes are complete.
+    /// Returns the next part for a look or for a sampled run; `None` if the estimate is complete.
     pub fn part(&mut self) -> Option<Part> {
-        while self.level.is_empty() {
-            if self.next.is_empty() {
-                self.done.push(self.sum);
-                if self.done.len() == PROBES {
-                    return None;
-                }
-                self.begin();
-                continue;
-            }
-            self.level = std::mem::take(&mut self.next);
-            self.thin();
+        if self.samples > 0 {
+            self.tree.jobs = vec![Job::default()];
+            let (seed, steps_max) = (self.rng.below(u64::MAX), 2 * self.length);
+            let sample = Some(SampledRun { seed, steps_max });
+            return Some(Part { sample, ..self.tree.part(0) });
         }
-        let (job, _) = self.level.last()?;
-        self.tree.jobs = vec![job.clone()];
-        Some(self.tree.part(0))
+        if self.level.is_empty() && !self.seen.is_empty() {
+            self.descend();
+        }
+        let node = self.level.last()?;
+        self.tree.jobs = vec![node.job.clone()];
+        let part = self.tree.part(0);
+        let siblings = part.path.iter().flat_map(|frame| &frame.before);
+        let runs = 1 + siblings.filter(|sibling| sibling.footprint.is_none()).count();
+        self.left -= (runs * (part.path.len() + 1)) as f64;
+        Some(part)
     }
 
-    /// Reduces the level to a systematic sample of `width` nodes. Each node has the same probability to be in it.
-    fn thin(&mut self) {
-        let count = self.level.len();
-        if count > self.width {
-            self.weight *= count as f64 / self.width as f64;
-            let start = self.rng.below(count as u64) as usize;
-            let (mut kept, mut at) = (sampled(count, self.width, start).peekable(), 0);
-            self.level.retain(|_| {
-                let is_kept = kept.next_if_eq(&at).is_some();
-                at += 1;
-                is_kept
-            });
-        }
-        self.tree.jobs = self.level.iter().map(|(job, _)| job.clone()).collect();
-        self.tree.forget_frames();
-    }
-
-    /// Adds a look below the node of the last part.
+    /// Adds a look below the node of the last part, or a sampled run.
     pub fn add(&mut self, mut look: Look) {
-        let Some((_, mut factor)) = self.level.pop() else { return };
-        let mut job = self.tree.jobs.remove(0);
-        self.tree.remember(&job.path, std::mem::take(&mut look.probed));
+        if self.samples > 0 {
+            // A bounded search has no sleeping steps, so it returns no steps.
+            self.samples = if look.steps.is_empty() { 0 } else { self.samples - 1 };
+            self.left -= look.steps.len() as f64;
+            self.length = self.length.max(look.steps.len());
+            self.known.add_run(&look.steps);
+            return;
+        }
+        let Some(mut node) = self.level.pop() else { return };
+        let mut job = std::mem::take(&mut node.job);
+        let mut probed = std::mem::take(&mut look.probed);
+        if let (Some(footprint), Some(last)) = (look.footprint.take(), job.path.last()) {
+            probed.push((job.path.len() - 1, last.task, footprint));
+        }
+        self.tree.remember(&job.path, probed);
         if self.has_many_tuples(&look.draws) {
-            // The factor already includes the draws in the path, and other nodes have their other values.
-            let first = job.path.last().map_or(0, |last| last.draws.len());
-            let others = self.tree.other_values(&job.path, &look.draws, job.fixed..first);
-            self.level.extend(others.into_iter().map(|job| (job, factor)));
-            job.fixed = look.draws.len();
-            for nth in first..look.draws.len() {
-                let Drawn { value: looked_at, bound, given } = look.draws[nth];
-                if given {
-                    continue;
-                }
-                factor *= bound as f64;
-                let value = self.rng.below(bound);
-                if value != looked_at {
-                    look.draws.truncate(nth + 1);
-                    look.draws[nth].value = value;
-                    job.fixed = nth + 1;
-                    job.path.last_mut().expect("a step has drawn").draws = look.draws;
-                    self.level.push((job, factor));
-                    return;
-                }
-            }
+            let Some(whole) = self.add_random_values(&mut look, job, &node) else { return };
+            job = whole;
         }
         if look.is_end {
-            self.sum += self.weight * factor;
+            self.sum += node.weight;
+            for (sum, other) in self.sums.iter_mut().zip(node.others.iter()) {
+                *sum += node.weight * other;
+            }
         }
-        let (values, tasks) = self.tree.expand(job, look);
-        self.level.extend(values.into_iter().map(|job| (job, factor)));
-        let below = tasks.into_iter().filter(|job| !job.is_seen);
-        self.next.extend(below.map(|job| (job, factor)));
+        let others = self.tree.other_values(&job.path, &look.draws, job.fixed..look.draws.len());
+        self.level.extend(others.into_iter().map(|job| Node { job, ..node.clone() }));
+        if let Some(last) = job.path.last_mut() {
+            job.fixed = look.draws.len();
+            last.draws = std::mem::take(&mut look.draws);
+        }
+        if !look.tasks.is_empty() {
+            let candidate = self.candidate(Node { job, ..node }, look);
+            self.seen.push(candidate);
+        }
+    }
+
+    /// Continues with random values of a step that draws. Returns the job if its path already has all values; otherwise
+    /// adds nodes with random values of the next draw to the level.
+    fn add_random_values(&mut self, look: &mut Look, mut job: Job, node: &Node) -> Option<Job> {
+        // The weight already includes the draws in the path, and other nodes have their other values.
+        let first = job.path.last().map_or(0, |last| last.draws.len());
+        let others = self.tree.other_values(&job.path, &look.draws, job.fixed..first);
+        self.level.extend(others.into_iter().map(|job| Node { job, ..node.clone() }));
+        self.is_sampled = true;
+        let is_free = |nth: &usize| !look.draws[*nth].given;
+        let Some(nth) = (first..look.draws.len()).find(is_free) else {
+            job.fixed = look.draws.len();
+            return Some(job);
+        };
+        let bound = look.draws[nth].bound;
+        // The tuples of values that represent all tuples are shared out among the draws.
+        let count = look.draws[..nth].iter().filter(|drawn| !drawn.given);
+        let count = count.fold(VALUES, |left, drawn| left / left.min(drawn.bound)).min(bound);
+        let again = match count == bound {
+            true => vec![vec![1.0; WEIGHTS]; count as usize],
+            false => drawn_again(count as usize, &mut self.rng),
+        };
+        look.draws.truncate(nth + 1);
+        for (value, factors) in (0..).zip(again) {
+            // Each value comes from its own range of values.
+            let from = value * bound / count;
+            let values = (value + 1) * bound / count - from;
+            look.draws[nth].value = from + self.rng.below(values);
+            let mut job = Job { fixed: nth + 1, ..job.clone() };
+            job.path.last_mut()?.draws.clone_from(&look.draws);
+            let weight = node.weight * values as f64;
+            let others = node.others.iter().zip(factors).map(|(other, factor)| other * factor);
+            self.level.push(Node { job, weight, others: others.collect(), ..*node });
+        }
+        None
     }
 
     /// Returns `true` if a step with these draws has too many tuples of values for a node each.
@@ -226,184 +298,85 @@ impl TreeProbes {
         tuples > self.width.max(WAYS_MAX as usize) as f64
     }
 
-    /// Returns the estimate from the complete probes; `None` if there are fewer than three.
+    /// Returns a node after its look, with its stratum.
+    fn candidate(&self, mut node: Node, mut look: Look) -> Candidate {
+        let mut progress = Progress::new();
+        node.job.path.iter().for_each(|step| count_step(&mut progress, step.task));
+        let asleep = look.asleep.iter();
+        let mut sleeping: Vec<TaskId> = asleep.clone().map(|step| step.task).collect();
+        sleeping.sort_unstable();
+        let state = sleeping.iter().fold(look.state, |hash, task| mix(hash, u64::from(task.0)));
+        node.is_barren = asleep.clone().any(|step| self.known.never_wakes(step, &progress));
+        // Behind a step that never wakes up, all siblings are barren.
+        let free = look.tasks.iter().position(|task| self.known.is_free(*task, &progress));
+        if let Some(free) = free {
+            look.tasks[..=free].rotate_right(1);
+        }
+        let has_free = free.is_some() && !node.is_barren;
+        let fertile = if has_free { 1 } else { look.tasks.len() };
+        Candidate { node, look, progress, state, fertile }
+    }
+
+    /// Goes to the next level: samples the nodes of this level, and adds their children.
+    fn descend(&mut self) {
+        let seen = std::mem::take(&mut self.seen);
+        let depth = seen.iter().map(|one| one.node.job.path.len()).max().unwrap_or_default();
+        let below = self.length.saturating_sub(depth + 1) as f64;
+        let last = depth + 1 + (SAVED * below) as usize;
+        let steps: f64 = (depth + 1..=last).map(|depth| depth as f64 + 1.0).sum();
+        let looks = (self.left / steps).max(LOOKS_MIN);
+        let few = ((looks * SAMPLED) as usize).max(1);
+        let (barren, fertile): (Vec<_>, Vec<_>) =
+            seen.into_iter().partition(|one| one.node.is_barren);
+        let children: usize = fertile.iter().map(|one| one.fertile).sum();
+        let mut kept = fertile;
+        if children as f64 > looks {
+            let mean = children as f64 / kept.len() as f64;
+            kept = thin(kept, ((looks / mean) as usize).max(1), &mut self.rng);
+            self.is_sampled = true;
+        }
+        self.is_sampled |= barren.len() > few;
+        kept.extend(sample(barren, few, &mut self.rng));
+        let (mut level, mut barren) = (Vec::new(), Vec::new());
+        for Candidate { node, look, fertile, .. } in kept {
+            let (_, tasks) =
+                self.tree.expand(node.job.clone(), Look { draws: node.draws(), ..look });
+            for (nth, job) in tasks.into_iter().enumerate() {
+                let is_barren = node.is_barren || nth >= fertile;
+                let to = if is_barren { &mut barren } else { &mut level };
+                to.push(Node { job, is_barren, ..node.clone() });
+            }
+        }
+        self.is_sampled |= barren.len() > few;
+        level.extend(sample(barren, few, &mut self.rng));
+        // A look at a child shows the footprint with which the child sleeps behind its later siblings.
+        level.reverse();
+        self.tree.jobs = level.iter().map(|node| node.job.clone()).collect();
+        self.tree.forget_frames();
+        self.level = level;
+    }
+
+    /// Returns the estimate; `None` if it is incomplete, or if no complete run was found.
     pub fn estimate(&self) -> Option<TreeEstimate> {
-        let count = self.done.len() as f64;
-        if self.done.len() < 3 {
+        let is_complete = self.samples == 0 && self.level.is_empty() && self.seen.is_empty();
+        let is_empty = self.sum == 0.0 && self.is_sampled;
+        if !is_complete || is_empty {
             return None;
         }
-        let mean = self.done.iter().sum::<f64>() / count;
-        let squares = self.done.iter().map(|one| (one - mean).powi(2)).sum::<f64>();
-        let error = (squares / (count - 1.0)).sqrt() / count.sqrt();
-        // If no probe reached a run, the mean is 0.
-        let factor = (QUANTILE * error / mean.max(f64::MIN_POSITIVE)).exp();
-        Some(TreeEstimate {
-            runs: mean,
-            low: mean / factor,
-            high: mean * factor,
-            width: self.width,
-        })
+        let (runs, width) = (self.sum, self.width);
+        if !self.is_sampled {
+            return Some(TreeEstimate { runs, low: runs, high: runs, width });
+        }
+        let squares: f64 = self.sums.iter().map(|sum| (sum / runs - 1.0).powi(2)).sum();
+        let error = (squares / WEIGHTS as f64).sqrt().max(ERROR_MIN);
+        let factor = (QUANTILE * error).exp();
+        Some(TreeEstimate { runs, low: runs / factor, high: runs * factor, width })
     }
 }
 
-/// Returns the positions of a systematic sample of `width` of `count` nodes, in increasing order. For all starts below
-/// `count` together, the samples contain each position `width` times.
-fn sampled(count: usize, width: usize, start: usize) -> impl Iterator<Item = usize> {
-    (0..width).map(move |nth| (start + nth * count) / width)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::PathStep;
-    use super::*;
-    use crate::run::ids::TaskId;
-
-    /// The continuation of a program with one task.
-    enum Next {
-        /// A draw of a value below this bound.
-        Draw(u64),
-        /// The next step.
-        Step,
-        End,
-    }
-
-    /// A program, as a function of the values that each step has drawn so far.
-    type Program = fn(&[Vec<u64>]) -> Next;
-
-    /// Returns the number of runs, by brute force.
-    fn count(program: Program, steps: &mut Vec<Vec<u64>>) -> u64 {
-        match program(steps) {
-            Next::End => 1,
-            Next::Step => {
-                steps.push(Vec::new());
-                let runs = count(program, steps);
-                steps.pop();
-                runs
-            }
-            Next::Draw(bound) => {
-                let at = steps.len() - 1;
-                let mut runs = 0;
-                for value in 0..bound {
-                    steps[at].push(value);
-                    runs += count(program, steps);
-                    steps[at].pop();
-                }
-                runs
-            }
-        }
-    }
-
-    /// Executes the steps of a path, and finds the draws of its last step.
-    fn look(program: Program, part: &Part) -> Look {
-        let value = |drawn: &Drawn| drawn.value;
-        let mut steps: Vec<Vec<u64>> =
-            part.path.iter().map(|step| step.draws.iter().map(value).collect()).collect();
-        let mut draws = part.path.last().map_or(Vec::new(), |last| last.draws.clone());
-        let tasks = vec![TaskId(0)];
-        if steps.is_empty() {
-            return Look { tasks, ..Look::default() };
-        }
-        loop {
-            match program(&steps) {
-                Next::Draw(bound) => {
-                    steps.last_mut().expect("a step draws").push(0);
-                    draws.push(Drawn { value: 0, bound, given: false });
-                }
-                Next::Step => return Look { draws, tasks, ..Look::default() },
-                Next::End => return Look { draws, is_end: true, ..Look::default() },
-            }
-        }
-    }
-
-    fn estimated(program: Program, width: usize, seed: u64) -> TreeEstimate {
-        let mut probes = ProbeRoot::whole(Apart::NOTHING).seeded(width, seed);
-        while let Some(part) = probes.part() {
-            probes.add(look(program, &part));
-        }
-        probes.estimate().expect("all probes were made")
-    }
-
-    /// A large draw between two small ones decides about the last draw, and about a draw of the next step.
-    const MIXED: Program = |steps| match steps {
-        [first] => match first[..] {
-            [] => Next::Draw(3),
-            [_] => Next::Draw(20),
-            [_, 0..10] => Next::Draw(2),
-            _ => Next::Step,
-        },
-        [first, second] if second.is_empty() && first[1] % 2 == 1 => Next::Draw(3),
-        _ => Next::End,
-    };
-
-    #[test]
-    fn an_estimate_with_several_draws_in_a_step_is_the_number_of_runs() {
-        let runs = count(MIXED, &mut vec![Vec::new()]);
-        assert_eq!(runs, 180);
-        assert_eq!(estimated(MIXED, usize::MAX, 0).runs, runs as f64);
-        for width in [1, 8, 32] {
-            let seeds = 0..300;
-            let sum: f64 = seeds.clone().map(|seed| estimated(MIXED, width, seed).runs).sum();
-            let mean = sum / seeds.count() as f64;
-            assert!((mean / runs as f64 - 1.0).abs() < 0.05, "{mean} with width {width}");
-        }
-    }
-
-    #[test]
-    fn a_sample_contains_each_node_with_the_same_probability() {
-        for (count, width) in [(2, 1), (3, 2), (9, 8), (10, 4), (33, 32), (100, 7)] {
-            let mut times = vec![0; count];
-            for start in 0..count {
-                let positions: Vec<usize> = sampled(count, width, start).collect();
-                assert!(positions.windows(2).all(|pair| pair[0] < pair[1]), "{positions:?}");
-                positions.into_iter().for_each(|at| times[at] += 1);
-            }
-            assert_eq!(times, vec![width; count]);
-        }
-    }
-
-    #[test]
-    fn an_interval_is_wider_above_the_estimate_and_holds_the_number_as_often_as_it_says() {
-        let (runs, seeds) = (count(MIXED, &mut vec![Vec::new()]) as f64, 300);
-        for width in [2, 8] {
-            let mut held = 0;
-            for seed in 0..seeds {
-                let TreeEstimate { runs: mean, low, high, .. } = estimated(MIXED, width, seed);
-                assert!(
-                    0.0 < low && low <= mean && high - mean >= mean - low,
-                    "{low} {mean} {high}"
-                );
-                held += u32::from((low..=high).contains(&runs));
-            }
-            assert!(held * 100 >= 93 * seeds as u32, "width {width}: {held} of {seeds}");
-        }
-    }
-
-    #[test]
-    fn probes_of_a_share_begin_at_its_jobs() {
-        // The first step of the program draws 3 values, and the share has the first value and the last.
-        let drawn = |value| vec![Drawn { value, bound: 3, given: false }];
-        let step = |value| PathStep { frame: 0, task: TaskId(0), draws: drawn(value) };
-        let jobs = vec![(vec![step(0)], 1), (vec![step(2)], 1)];
-        let top = Top { frames: vec![(0, vec![TaskId(0)])], jobs, ..Top::default() };
-        let mut tree = SearchTree::new(Sizes::USUAL, Apart::NOTHING);
-        tree.take_top(0, top).expect("the jobs are below the frame");
-        for width in [1, usize::MAX] {
-            let mut probes = tree.probe_root().probes(width);
-            while let Some(part) = probes.part() {
-                probes.add(look(MIXED, &part));
-            }
-            let estimate = probes.estimate().expect("all probes were made");
-            let is_exact = estimate.runs == 120.0;
-            assert!(is_exact || width == 1 && estimate.high > 60.0, "{estimate:?}");
-        }
-    }
-
-    #[test]
-    fn a_step_with_very_many_tuples_takes_few_looks() {
-        let program: Program = |steps| match steps[0].len() {
-            0..10 => Next::Draw(10),
-            _ => Next::End,
-        };
-        assert_eq!(estimated(program, 8, 0).runs, 1e10);
+impl Node {
+    /// Returns the draws of the last step of the path.
+    fn draws(&self) -> Vec<Drawn> {
+        self.job.path.last().map_or(Vec::new(), |last| last.draws.clone())
     }
 }

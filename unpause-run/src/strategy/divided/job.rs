@@ -93,6 +93,16 @@ pub struct Part {
     pub fixed: usize,
     pub stack: Vec<Entry>,
     pub known: Known,
+    /// `Some` if the look is a sampled run instead.
+    pub sample: Option<SampledRun>,
+}
+
+/// A run below a path that takes random steps, to find the items of its steps.
+#[derive(Clone, Copy, Debug)]
+pub struct SampledRun {
+    pub seed: u64,
+    /// The maximum number of steps.
+    pub steps_max: usize,
 }
 
 impl Part {

@@ -25,10 +25,10 @@ mod job;
 mod share;
 mod top;
 
-pub use self::estimate::{PROBES, ProbeRoot, SHOWN_WIDTH, TreeEstimate, TreeProbes};
+pub use self::estimate::{LEVEL_COST, ProbeRoot, SHOWN_WIDTH, TreeEstimate, TreeProbes};
 pub use self::job::{
-    Entry, FrameId, Job, Known, Noticed, Part, PathFrame, PathStep, Probed, Rest, Seat, Sibling,
-    Slice, WAYS_MAX, Wish, never_sleeps,
+    Entry, FrameId, Job, Known, Noticed, Part, PathFrame, PathStep, Probed, Rest, SampledRun, Seat,
+    Sibling, Slice, WAYS_MAX, Wish, never_sleeps,
 };
 
 #[cfg(any(test, feature = "planted"))]
@@ -38,7 +38,7 @@ pub use self::job::{
 )]
 pub use self::division_rules::without_rule;
 pub use self::division_rules::{DivisionRule, DivisionRules};
-pub use self::top::{Division, Look, Top};
+pub use self::top::{Division, Look, SampledStep, Top};
 
 use std::sync::Arc;
 use unpause_ordered::Map;
@@ -275,7 +275,7 @@ impl SearchTree {
             }
         });
         let known = Known { class_end: Some(self.class_end()), ..self.known.clone() };
-        Part { path: path.collect(), fixed: job.fixed, stack, known }
+        Part { path: path.collect(), fixed: job.fixed, stack, known, sample: None }
     }
 
     /// Ends a round with the slices of its jobs, in job order. If a slice has learnt something, later slices do not

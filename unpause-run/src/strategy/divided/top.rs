@@ -9,9 +9,11 @@
 //! path costs more than the level.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::{FrameId, Job, Part, PathStep, Probed, SearchTree, SharedFrame, Sibling};
 use crate::run::ids::TaskId;
+use crate::strategy::footprint::{Footprint, StepItem};
 use crate::strategy::search::{Apart, Drawn};
 
 /// A number of restarts that no search reaches, because each restart adds one of the differences in [`Apart`].
@@ -29,7 +31,18 @@ pub struct Look {
     /// Newly learnt differences that must distinguish runs. If `Some`, the search must restart.
     pub learnt: Option<Apart>,
     pub probed: Probed,
+    /// The footprint of the last step of the path, if the step drew no values and a frame follows.
+    pub footprint: Option<Arc<Footprint>>,
+    /// The steps that sleep at the frame.
+    pub asleep: Vec<Arc<Footprint>>,
+    /// A hash of other facts on which the runs below the frame depend, such as the enabled tasks.
+    pub state: u64,
+    /// The steps of a sampled run, in order. Empty for a look.
+    pub steps: Vec<SampledStep>,
 }
+
+/// A step of a sampled run: its task, and its items.
+pub type SampledStep = (TaskId, Vec<StepItem>);
 
 /// The share of process `number` among `of` processes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -17,6 +17,7 @@
 
 pub mod closure;
 mod contacts;
+mod looks;
 pub mod node_lives;
 mod observe;
 mod plan;
@@ -201,15 +202,16 @@ impl Explorer {
             }
         } else {
             self.add_frame(view);
-            if self.place.look.is_some() {
-                self.look_at(step);
-                return Err(nothing_new(view));
-            }
             let frame = &self.frames[step];
+            let sampled = match &mut self.place.look {
+                Some(sight) => Some(sight.see(step, frame).ok_or_else(|| nothing_new(view))?),
+                None => None,
+            };
             let awake = |task: &TaskId| !frame.sleeps(*task);
             // Continues with the last task if possible, so that the first run of a subtree has few switches.
             let last = view.last().filter(|last| frame.enabled.contains(last) && awake(last));
-            let Some(task) = last.or_else(|| frame.enabled.iter().copied().find(awake)) else {
+            let first = || frame.enabled.iter().copied().find(awake);
+            let Some(task) = sampled.or(last).or_else(first) else {
                 self.depth -= 1;
                 self.course = Course::Blocked;
                 return Err(nothing_new(view));
@@ -235,7 +237,8 @@ impl Explorer {
         self.drawn += 1;
         let value = match frame.draws.get(nth) {
             None => {
-                let value = given.unwrap_or(0);
+                let sampled = self.place.look.as_mut().and_then(|sight| sight.draw(draw.bound));
+                let value = given.or(sampled).unwrap_or(0);
                 let given = given.is_some() || !self.rules.varies(draw.why);
                 frame.draws.push(Drawn { value, bound: draw.bound, given });
                 value

@@ -7,12 +7,13 @@
 
 use std::sync::Arc;
 
+use super::looks::Sight;
 use super::observe::Observer;
 use super::{Course, Explorer, SearchFrame};
 use crate::run::choice::{Draw, Mismatch, View};
 use crate::run::ids::TaskId;
 use crate::strategy::divided::{
-    DivisionRule, DivisionRules, Entry, Look, Noticed, Part, PathFrame, Probed, Rest, Seat,
+    DivisionRule, DivisionRules, Entry, Noticed, Part, PathFrame, Probed, Rest, SampledRun, Seat,
     Sibling, Slice, WAYS_MAX, Wish, never_sleeps,
 };
 use crate::strategy::footprint::Footprint;
@@ -27,12 +28,14 @@ pub(super) struct PartPlace {
     /// The footprints that still need a probe, and the current probe.
     left: Vec<Unknown>,
     pub(super) probe: Option<Probe>,
-    probed: Probed,
+    pub(super) probed: Probed,
     rules: DivisionRules,
     /// The end of the classes that the slice returns; `None` for all classes.
     pub(super) class_end: Option<u64>,
-    /// `Some` if the run is a look. A look ends at the first frame below the path, and finds the tasks there.
-    pub(super) look: Option<Vec<TaskId>>,
+    /// The random steps of a sampled run.
+    pub(super) sample: Option<SampledRun>,
+    /// `Some` if the run is a look or a sampled run.
+    pub(super) look: Option<Sight>,
 }
 
 /// A footprint that a probe must find.
@@ -62,11 +65,11 @@ pub(super) struct Probe {
 impl Explorer {
     /// Takes over a part of the search.
     pub(super) fn adopt(&mut self, part: Part) {
-        let Part { path, fixed, stack, known } = part;
+        let Part { path, fixed, stack, known, sample } = part;
         let (root, bare) = (path.len(), path.len() + stack.len());
         let seat = Seat { root, fixed, bare, is_through: false };
         let (rules, class_end) = (known.rules, known.class_end);
-        let mut place = PartPlace { seat, rules, class_end, ..PartPlace::default() };
+        let mut place = PartPlace { seat, rules, class_end, sample, ..PartPlace::default() };
         self.observer.begin_part(known.apart, &known.noticed);
         self.frames.resize_with(self.frames.len().max(bare), SearchFrame::default);
         for (at, frame) in path.into_iter().enumerate() {
@@ -149,32 +152,10 @@ impl Explorer {
         }
     }
 
-    /// Makes the next run end at the first frame below the path.
-    pub(super) fn begin_look(&mut self) {
-        self.place.look = Some(Vec::new());
-    }
-
-    /// Ends a look and returns its result.
-    pub(super) fn end_look(&mut self) -> Look {
-        let place = std::mem::take(&mut self.place);
-        let draws = self.draws_of_path(place.seat);
-        let learnt = self.observer.take_learnt().then(|| self.observer.apart());
-        let tasks = place.look.unwrap_or_default();
-        let is_end = self.course == Course::Ended;
-        Look { draws, tasks, is_end, learnt, probed: place.probed }
-    }
-
     /// Returns the draws of the last step of the path.
-    fn draws_of_path(&self, seat: Seat) -> Vec<Drawn> {
+    pub(super) fn draws_of_path(&self, seat: Seat) -> Vec<Drawn> {
         let last = seat.root.checked_sub(1);
         last.map_or_else(Vec::new, |last| self.frames[last].draws.clone())
-    }
-
-    /// If this run is a look, records the enabled tasks of the new frame that are not asleep.
-    pub(super) fn look_at(&mut self, step: usize) {
-        let frame = &self.frames[step];
-        let awake = frame.enabled.iter().copied().filter(|task| !frame.sleeps(*task));
-        self.place.look = self.place.look.is_some().then(|| awake.collect());
     }
 
     /// Ends the slice. Returns the results of its runs and the rest of the part.

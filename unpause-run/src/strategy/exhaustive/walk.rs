@@ -94,8 +94,8 @@ impl Search for Exhaustive {
         self.explorer().begin_look();
     }
 
-    fn end_look(&self) -> Look {
-        self.explorer().end_look()
+    fn end_look(&self, cut: bool) -> Look {
+        self.explorer().end_look(cut)
     }
 
     fn has_learnt(&self) -> bool {

@@ -129,13 +129,13 @@ fn estimated(
     let search = Bounded::new(measure, Some(most));
     let mut worker = Worker::new(search.strategy());
     let root = ProbeRoot::whole(Apart::NOTHING).within(most);
-    let mut probes = root.seeded(width, seed);
+    let mut probes = root.seeded((width, 16), seed);
     while let Some(part) = probes.part() {
         search.adopt(part);
         search.begin_look();
         run(&mut worker, program);
         worker.forget_histories();
-        probes.add(search.end_look());
+        probes.add(search.end_look(false));
     }
     probes.estimate().expect("all probes were made").runs
 }
@@ -158,7 +158,7 @@ fn by_share(
         search.adopt(tree.part_of_top(at));
         search.begin_look();
         run();
-        tree.look_below(at, search.end_look());
+        tree.look_below(at, search.end_look(false));
     }
     tree.keep_share(division);
     let root = tree.probe_root();
@@ -180,12 +180,12 @@ fn by_share(
     }
     if let (Some(most), 1..30) = (most, results.len()) {
         // Probes that visit every node of the share.
-        let mut probes = root.within(most).probes(usize::MAX);
+        let mut probes = root.within(most).probes(usize::MAX, 16);
         while let Some(part) = probes.part() {
             search.adopt(part);
             search.begin_look();
             run();
-            probes.add(search.end_look());
+            probes.add(search.end_look(false));
         }
         let estimate = probes.estimate().expect("all probes were made");
         assert_eq!(estimate.runs, results.len() as f64, "{most} {}s in {program:?}", measure.what);

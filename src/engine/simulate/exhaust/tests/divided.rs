@@ -84,11 +84,11 @@ impl SliceWorker {
     fn look(&mut self, program: &Program, part: Part) -> Look {
         self.adopt(program, part);
         self.search.begin_look();
-        self.run(program);
+        let failure = self.run(program);
         self.worker.forget_histories();
         #[cfg(feature = "tokio")]
         super::channels::take_got();
-        self.search.end_look()
+        self.search.end_look(ends_by_a_step(failure.as_ref()))
     }
 
     fn make(&mut self, program: &Program, part: Part, budget: u64) -> Made {

@@ -1,20 +1,48 @@
 //! The estimated number of runs against the number of runs of the whole search, and of the shares of a search.
 
+use std::ops::Range;
+
 use super::super::program::Program;
 use super::super::{by_search_up_to, effort};
 use super::{LOCKS, MEMORY, SMALL, SearchTree, SliceWorker, WAITS, Workers, programs};
+use crate::engine::simulate::exhaust::ends_by_a_step;
 use crate::run::rng::Rng;
-use crate::strategy::divided::{Division, ProbeRoot, TreeEstimate};
+use crate::strategy::Search;
+use crate::strategy::divided::{Division, LEVEL_COST, ProbeRoot, TreeEstimate};
 use crate::strategy::search::Apart;
 
-/// The estimated number of runs of a search, by probes of this width, and the number of short runs that it took.
-fn estimated(program: &Program, width: usize, seed: u64) -> (TreeEstimate, u64) {
-    let mut probes = ProbeRoot::whole(Apart::ORDERS).seeded(width, seed);
+/// The usual number of steps of a run.
+const LENGTH: u64 = 18;
+
+/// A number of steps with which an estimate of width 1 visits few nodes.
+const SHORT: u64 = 5;
+
+/// An estimate with its cost in runs, and the number of steps of a run.
+struct Estimated {
+    estimate: TreeEstimate,
+    cost: f64,
+    length: f64,
+}
+
+/// Estimates the number of runs of a search, by probes of this width for runs of this length. Returns `None` if no run
+/// was found.
+fn estimated(program: &Program, size: (usize, u64), seed: u64) -> Option<Estimated> {
+    let mut probes = ProbeRoot::whole(Apart::ORDERS).seeded(size, seed);
     let mut worker = SliceWorker::new();
+    let (mut steps, mut of_runs, mut runs) = (0, 0, 0);
     while let Some(part) = probes.part() {
-        probes.add(worker.look(program, part));
+        let (length, before, is_run) = (part.path.len(), worker.runs, part.sample.is_some());
+        let look = worker.look(program, part);
+        let taken = length.max(look.steps.len()) + 1;
+        steps += taken as u64 * (worker.runs - before);
+        if is_run {
+            (of_runs, runs) = (of_runs + taken, runs + 1);
+        }
+        probes.add(look);
     }
-    (probes.estimate().expect("all probes were made"), worker.runs)
+    let length = (of_runs as f64 / f64::from(runs.max(1))).max(1.0);
+    let with_cost = |estimate| Estimated { estimate, cost: steps as f64 / length, length };
+    probes.estimate().map(with_cost)
 }
 
 #[test]
@@ -30,8 +58,12 @@ fn an_estimate_is_the_number_of_runs_on_average_and_exact_if_its_width_is_enough
                 continue;
             }
             let runs = whole.runs as f64;
-            assert_eq!(estimated(&program, usize::MAX, 0).0.runs, runs, "{program:?}");
-            errors.push(estimated(&program, 4, compared).0.runs / runs - 1.0);
+            let whole = estimated(&program, (usize::MAX, LENGTH), 0).expect("it visits all nodes");
+            let whole = whole.estimate;
+            assert_eq!((whole.runs, whole.low, whole.high), (runs, runs, runs), "{program:?}");
+            // A short length makes the estimate leave out nodes.
+            let estimate = estimated(&program, (1, SHORT), compared);
+            errors.push(estimate.map_or(0.0, |own| own.estimate.runs) / runs - 1.0);
             compared += 1;
         }
     }
@@ -49,7 +81,7 @@ fn estimated_share(program: &Program, share: Division) -> f64 {
     let (mut tree, mut worker) = (SearchTree::new(SMALL, Apart::ORDERS), SliceWorker::new());
     let workers = Workers { workers: 1, chance: Rng::new(0), share: Some(share), lines: false };
     workers.take_share(program, &mut tree, &mut worker);
-    let mut probes = tree.probe_root().probes(usize::MAX);
+    let mut probes = tree.probe_root().probes(usize::MAX, LENGTH);
     while let Some(part) = probes.part() {
         probes.add(worker.look(program, part));
     }
@@ -82,34 +114,86 @@ fn an_estimate_of_a_share_is_the_number_of_its_runs() {
     assert!(compared > 30, "{compared}");
 }
 
-#[test]
-fn an_estimate_of_a_large_search_is_near() {
-    crate::engine::simulate::hook::install();
-    // With other numbers of programs, the comparison has no meaning.
-    let (wanted, sizes) = if crate::long() { (100, 1_000..10_000) } else { (6, 300..1_500) };
-    let (mut errors, mut held, mut cost) = (Vec::new(), 0usize, 0);
+/// Returns the number of runs of a search; `None` if there are more than `runs_max` runs, or if the search restarted.
+fn counted(program: &Program, runs_max: u64) -> Option<u64> {
+    let mut worker = SliceWorker::new();
+    worker.search.tell_apart(Apart::ORDERS);
+    loop {
+        let failure = worker.run(program);
+        worker.worker.forget_histories();
+        #[cfg(feature = "tokio")]
+        super::super::channels::take_got();
+        let more = worker.search.advance(ends_by_a_step(failure.as_ref()));
+        let runs = worker.search.progress().runs;
+        if worker.search.apart() != Apart::ORDERS || runs > runs_max {
+            return None;
+        }
+        if !more {
+            return Some(runs);
+        }
+    }
+}
+
+/// Random programs, and the cost of their estimates.
+struct Series {
+    programs: usize,
+    /// The maximum numbers of tasks and of acts of a task.
+    size: (u64, u64),
+    runs: Range<u64>,
+    /// The maximum cost of an estimate, in runs.
+    cost_max: f64,
+}
+
+/// Compares the estimates of programs with their numbers of runs. Returns the median error, the error of the worst tenth
+/// of the programs, and the part of the intervals that contain the number.
+fn compare(series: &Series) -> (f64, f64, f64) {
+    let Series { programs, size, ref runs, cost_max } = *series;
+    let (mut errors, mut held, mut cost) = (Vec::new(), 0usize, 0.0);
     for seed in 0.. {
         let kind = [MEMORY, WAITS, LOCKS][seed as usize % 3];
-        let program = Program::generate(&mut Rng::new(seed), kind, (4, 3));
-        let Some(whole) = by_search_up_to(&program, Apart::ORDERS, sizes.end) else { continue };
-        if whole.runs < sizes.start || whole.apart != Apart::ORDERS {
+        let program = Program::generate(&mut Rng::new(seed), kind, size);
+        // A search that is far too large takes long.
+        let Some(rough) = estimated(&program, (8, LENGTH), 1) else { continue };
+        let about = rough.estimate.runs;
+        if about > 3.0 * runs.end as f64 || about < runs.start as f64 / 10.0 {
             continue;
         }
-        let (runs, (estimate, made)) = (whole.runs as f64, estimated(&program, 32, 0));
-        cost += made;
-        errors.push((estimate.runs / runs - 1.0).abs());
-        held += usize::from((estimate.low..=estimate.high).contains(&runs));
-        if errors.len() == wanted {
+        let Some(number) = counted(&program, runs.end) else { continue };
+        if number < runs.start {
+            continue;
+        }
+        let width = (cost_max / (LEVEL_COST as f64 * rough.length)).max(1.0) as usize;
+        let size = (width, rough.length.round() as u64);
+        let Some(own) = estimated(&program, size, 0) else { continue };
+        let (number, estimate) = (number as f64, own.estimate);
+        cost += own.cost;
+        held += usize::from((estimate.low..=estimate.high).contains(&number));
+        errors.push((estimate.runs / number - 1.0).abs());
+        println!("{seed} {number} {estimate:?} {:.0}", own.cost);
+        if errors.len() == programs {
             break;
         }
     }
     errors.sort_unstable_by(f64::total_cmp);
-    let (median, tenth) = (errors[wanted / 2], errors[wanted * 9 / 10]);
-    let each = cost / wanted as u64;
+    let (median, tenth) = (errors[programs / 2], errors[programs * 9 / 10]);
     println!(
-        "{wanted} programs: median error {median:.3}, worst tenth {tenth:.3}, held {held}, short runs {each}"
+        "{programs} programs of {runs:?} runs: median error {median:.3}, worst tenth {tenth:.3}, held {held}, \
+         cost {:.0} runs",
+        cost / programs as f64
     );
-    // With few programs, the share of intervals that contain the result may be lower by chance.
-    let least = if crate::long() { 90 } else { 70 };
-    assert!(median < 0.6 && 100 * held > least * wanted, "{errors:?}");
+    (median, tenth, held as f64 / programs as f64)
+}
+
+#[test]
+fn an_estimate_of_a_large_search_is_near() {
+    crate::engine::simulate::hook::install();
+    // With other numbers of programs, the comparison has no meaning.
+    let short = Series { programs: 6, size: (4, 3), runs: 300..1_500, cost_max: 2_000.0 };
+    let small = Series { programs: 100, size: (4, 3), runs: 1_000..10_000, cost_max: 4_000.0 };
+    let large = Series { programs: 100, size: (4, 4), runs: 10_000..1_000_000, cost_max: 4_000.0 };
+    let all = if crate::long() { vec![small, large] } else { vec![short] };
+    for series in all {
+        let (median, tenth, held) = compare(&series);
+        assert!(median < 0.1 && tenth < 0.25 && held >= 0.9, "{median} {tenth} {held}");
+    }
 }

@@ -276,11 +276,13 @@ impl TreeProbes {
             true => vec![vec![1.0; WEIGHTS]; count as usize],
             false => drawn_again(count as usize, &mut self.rng),
         };
+        // A bound may be almost 2^64.
+        let begin_of = |nth: u64| (u128::from(nth) * u128::from(bound) / u128::from(count)) as u64;
         look.draws.truncate(nth + 1);
-        for (value, factors) in (0..).zip(again) {
+        for (value, factors) in (0u64..).zip(again) {
             // Each value comes from its own range of values.
-            let from = value * bound / count;
-            let values = (value + 1) * bound / count - from;
+            let from = begin_of(value);
+            let values = begin_of(value + 1) - from;
             look.draws[nth].value = from + self.rng.below(values);
             let mut job = Job { fixed: nth + 1, ..job.clone() };
             job.path.last_mut()?.draws.clone_from(&look.draws);

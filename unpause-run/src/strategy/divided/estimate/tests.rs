@@ -136,3 +136,13 @@ fn a_step_with_very_many_tuples_takes_few_looks() {
     };
     assert_eq!(estimated(program, 8, 0).runs, 1e10);
 }
+
+#[test]
+fn values_below_a_very_large_bound_are_sampled() {
+    let program: Program = |steps| match steps[0].len() {
+        0 => Next::Draw(u64::MAX),
+        _ => Next::End,
+    };
+    let runs = estimated(program, 8, 0).runs;
+    assert!((runs / u64::MAX as f64 - 1.0).abs() < 1e-9, "{runs}");
+}

@@ -179,11 +179,10 @@ pub(super) fn drawn_again(count: usize, rng: &mut Rng) -> Vec<Vec<f64>> {
         return vec![vec![1.0; WEIGHTS]];
     }
     let mut factors = vec![vec![0.0; WEIGHTS]; count];
-    for weight in 0..WEIGHTS {
-        for _ in 1..count {
-            let drawn = rng.below(count as u64) as usize;
-            factors[drawn][weight] += count as f64 / (count - 1) as f64;
-        }
+    let draws = count - 1;
+    for nth in 0..WEIGHTS * draws {
+        let drawn = rng.below(count as u64) as usize;
+        factors[drawn][nth / draws] += count as f64 / draws as f64;
     }
     factors
 }

@@ -155,7 +155,10 @@ async fn do_in_loop(
         Repeated::No | Repeated::Again { .. } => {
             let awaits = orders::are_searched() && looks.repeats_last(&look);
             if awaits {
-                endless::is_held(thread, (access, site), looks.last_read(), look.state);
+                let round = (looks.last_read(), looks.began_in(&look, 1));
+                endless::is_held(thread, (access, site), round);
+            } else if orders::are_searched() && looks.comes_again(&look) {
+                looks.note_state(thread, look);
             }
             PointOfAccess { awaits, ..do_access(thread, access, site) }.await
         }

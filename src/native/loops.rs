@@ -32,7 +32,8 @@ pub(super) async fn access(
 ) -> (u64, u64, bool) {
     // If the loop reads more than one value, it may read an older one of them.
     let awaits = orders::are_searched() && looks.repeats_last(&look);
-    let let_go = is_let_go((thread, access, site), &round, (look, looks));
+    let before = looks.began_in(&look, round.accesses);
+    let let_go = is_let_go((thread, access, site), (&round, before), looks);
     let (word, op) = with(|threads| {
         let word = threads.word_at(access.address, ops::kind(&access), site);
         (word, threads.op(&access, site))
@@ -67,21 +68,21 @@ pub(super) async fn access(
 pub(super) async fn before_call(thread: usize, access: Access, site: Site, looks: &mut Looks) {
     let Some((call, round)) = looks.calls_again(thread, access.address, &site) else { return };
     let Some((lock, _)) = with(|threads| threads.known_lock(access.address)) else { return };
-    let let_go = is_let_go((thread, access, site), &round, (call, looks));
+    let let_go = is_let_go((thread, access, site), (&round, None), looks);
     let effect = || ((), Values::None);
     hold((lock.word(), &LOOK_AGAIN), effect, site, (round, let_go), (call, looks)).await;
 }
 
-/// Called before a thread is held at `look`, before an access. Returns `true` if the thread continues when no other
-/// thread can.
+/// Called before a thread is held before an access. Returns `true` if the thread continues when no other thread can.
+/// `before` is like in [`endless::is_held`].
 fn is_let_go(
     (thread, access, site): (usize, Access, Site),
-    round: &Round,
-    (look, looks): (Look, &Looks),
+    (round, before): (&Round, Option<u64>),
+    looks: &Looks,
 ) -> bool {
     let accesses = looks.last(round.accesses);
     if round.is_new {
-        endless::is_held(thread, (access, site), accesses, look.state);
+        endless::is_held(thread, (access, site), (accesses, before));
     }
     let ends = || endless::ends(thread, (access, site), accesses, looks.most_pauses());
     round.release == Release::Always || round.release == Release::IfItEnds && ends()

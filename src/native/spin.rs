@@ -34,12 +34,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use unpause_native::{Access, Operation};
 
+use super::endless;
 use super::looks::{Look, Release, Repeated, Round};
 use super::orders;
 use super::shortened;
 use super::sites::Site;
 use super::threads::with;
-use crate::rt::WORLD;
 
 /// The maximum number of reads in a round.
 const ROUND: usize = 16;
@@ -49,8 +49,6 @@ const ROUNDS: usize = 16;
 const ROUNDS_ALIKE: usize = 3;
 /// The number of rounds after which a loop of a spinning library is regarded as endless.
 const ROUNDS_OF_LIBRARY: usize = 2;
-/// The report text for a part of the program that a search does not see, if it holds a loop that counts.
-pub(super) const COUNTED: &str = "later rounds of a loop that counts them";
 /// The number of rounds without points before a thread is held for the first time.
 const FREE: u32 = 64;
 /// The number of times that a held thread is released. Each time it has twice as many rounds.
@@ -111,6 +109,8 @@ pub(super) struct Looks {
     is_search: bool,
     /// The last read of the thread in a search, if the thread has done nothing else since, except yields.
     last: Option<Look>,
+    /// The start of a round in a search, with the [state](unpause_native::Execution::hash_of_state) of the thread.
+    began: Option<(Look, u64)>,
     /// The places of loops that used all their rounds before time advances, and did not terminate.
     waiting_for_time: Vec<u64>,
 }
@@ -198,6 +198,9 @@ impl Looks {
         if rounds >= ROUNDS_ALIKE && look.state == 0 && !site.backs_off {
             *look = self.hashed(thread, *look, site);
         }
+        if self.is_search && rounds == ROUNDS_ALIKE - 1 && look.state != 0 {
+            self.note_state(thread, *look);
+        }
         let round = &self.looks[self.looks.len() - period..];
         let earlier =
             || self.looks.iter().rev().skip(period - 1).step_by(period).take(ROUNDS_ALIKE - 1);
@@ -221,7 +224,7 @@ impl Looks {
         let is_shortened = is_endless && free > SHORT && shortened::shortens();
         let free = if is_shortened { SHORT } else { free };
         if !is_endless && !site.backs_off {
-            WORLD.with(|world| world.note_unseen(COUNTED));
+            endless::note_counted(*site);
         }
         if self.again < free {
             return Repeated::Again {
@@ -467,6 +470,7 @@ impl Looks {
     pub(super) fn emptied(mut self) -> Looks {
         self.forget();
         self.waiting_for_time.clear();
+        self.began = None;
         self
     }
 

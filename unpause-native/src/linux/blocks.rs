@@ -300,6 +300,12 @@ fn find(heap: &Heap, address: usize) -> Option<usize> {
     }
 }
 
+/// Returns the size of the allocation that begins at an address: 0 if it was freed, and `None` if it has no record.
+pub(crate) fn size(heap: &Heap, address: usize) -> Option<usize> {
+    let block = heap.blocks.all()[find(heap, address)?];
+    Some(if block.is_free { 0 } else { block.size })
+}
+
 /// Adds the size, the offset and the places of an allocation to an error.
 fn describe(fault: &mut Fault, block: &Block, offset: isize) {
     fault.size = Some(block.size);

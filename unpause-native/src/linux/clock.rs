@@ -76,6 +76,12 @@ pub(crate) struct Readings {
 }
 
 impl Readings {
+    /// Returns the numbers that decide when a reading sleeps.
+    pub(crate) fn numbers(&self) -> [usize; 4] {
+        let Readings { idle, at_work, for_many, has_changed } = *self;
+        [idle as usize, at_work as usize, for_many as usize, has_changed.into()]
+    }
+
     /// Counts a reading. Returns the duration of the sleep before the reading, if any.
     ///
     /// A thread that changes nothing between its readings waits for a time. At first its sleeps take no time. Then the

@@ -195,6 +195,40 @@ pub(crate) fn clamp(address: usize, range: Range<usize>) -> Range<usize> {
     start..end
 }
 
+/// Returns the content of the allocation that begins at an address, in whole words. Empty if the allocation was freed.
+/// On the plain heap, the content of a freed allocation remains.
+pub(crate) fn content(start: usize) -> Range<usize> {
+    // SAFETY: see `Shared`.
+    let heap = unsafe { &*heap() };
+    if heap.memory != Memory::Plain
+        && let Some(size) = blocks::size(heap, start)
+    {
+        return start..start + size.next_multiple_of(8);
+    }
+    let end = start + heap.places.left(start - heap.base);
+    // The unit before an allocation has its name.
+    start..next_start(start + UNIT, end).map_or(end, |next| next - UNIT)
+}
+
+/// Returns the first address in a range of the heap at which an allocation begins.
+fn next_start(from: usize, end: usize) -> Option<usize> {
+    // SAFETY: see `Shared`; each unit of the heap has a bit.
+    unsafe {
+        let heap = &*heap();
+        let unit = |address: usize| (address - heap.base) / UNIT;
+        let mut mask = u64::MAX << (unit(from) % 64);
+        for at in unit(from) / 64..unit(end).div_ceil(64) {
+            let word = *heap.starts.add(at) & mask;
+            if word != 0 {
+                let next = heap.base + (at * 64 + word.trailing_zeros() as usize) * UNIT;
+                return (next < end).then_some(next);
+            }
+            mask = u64::MAX;
+        }
+        None
+    }
+}
+
 /// Like [`start`], but searches only this number of words with bits.
 fn start_within(address: usize, words: usize) -> Option<usize> {
     // SAFETY: see `Shared`; a set bit marks the start of an allocation.
@@ -249,7 +283,28 @@ impl Heap {
     }
 }
 
+/// True in a copy of the process that compares the states of a thread.
+static COMPARES: AtomicBool = AtomicBool::new(false);
+
+/// Clears the offsets that functions of the heap leave on the stack of a thread, from now on. They differ in each
+/// allocation, and would remain in frames of the program: see [`reached`](super::reached).
+pub(crate) fn clear_stacks() {
+    COMPARES.store(true, Ordering::Relaxed);
+}
+
+/// Clears the memory of the stack that the previous function has used, in a copy that compares states.
+fn clear_stack() {
+    #[inline(never)]
+    fn clear() {
+        std::hint::black_box(&mut [0_u64; 512]);
+    }
+    if COMPARES.load(Ordering::Relaxed) {
+        clear();
+    }
+}
+
 /// Allocates memory for a simulated thread, for a function with this frame pointer. Returns null if the heap is full.
+#[inline(never)]
 fn allocate(thread: &mut Thread, size: usize, align: usize, frame: usize) -> *mut u8 {
     // SAFETY: see `Shared`; the written bytes are in the mapping and belong to no allocation.
     unsafe {
@@ -268,7 +323,12 @@ fn allocate(thread: &mut Thread, size: usize, align: usize, frame: usize) -> *mu
         heap.live += 1;
         heap.peak = heap.peak.max(heap.live);
         heap.origins.note(thread, heap.base + start, frame);
-        (heap.base + start) as *mut u8
+        let allocated = (heap.base + start) as *mut u8;
+        if heap.memory == Memory::Plain && COMPARES.load(Ordering::Relaxed) {
+            // The last unit has bytes of earlier runs.
+            write_bytes(allocated, 0, size.next_multiple_of(UNIT));
+        }
+        allocated
     }
 }
 
@@ -290,6 +350,7 @@ pub(super) fn of_libc(size: usize) -> *mut c_void {
 unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
     if let Some(thread) = current() {
         let allocated = allocate(thread, size, UNIT, frame_pointer());
+        clear_stack();
         if !allocated.is_null() {
             return allocated.cast();
         }
@@ -302,6 +363,7 @@ unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
 unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
     if let (Some(thread), Some(bytes)) = (current(), count.checked_mul(size)) {
         let allocated = allocate(thread, bytes, UNIT, frame_pointer());
+        clear_stack();
         if !allocated.is_null() {
             // SAFETY: the memory was allocated with this size. It must be cleared, because an earlier run may have used
             // it.
@@ -330,7 +392,9 @@ unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
         if heap.memory != Memory::Plain
             && let Some(thread) = current()
         {
-            return blocks::reallocate(heap, thread, old as usize, size, frame_pointer());
+            let new = blocks::reallocate(heap, thread, old as usize, size, frame_pointer());
+            clear_stack();
+            return new;
         }
         let start = old as usize - heap.base;
         if heap.places.resize(current().map(|thread| &mut thread.arena), start, size) {
@@ -369,12 +433,14 @@ unsafe extern "C" fn free(old: *mut c_void) {
             blocks::free(heap, thread, old as usize, frame_pointer());
         }
     }
+    clear_stack();
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
     if let Some(thread) = current() {
         let allocated = allocate(thread, size, align, frame_pointer());
+        clear_stack();
         if !allocated.is_null() {
             return allocated.cast();
         }

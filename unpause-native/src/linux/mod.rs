@@ -43,6 +43,7 @@ mod polled;
 mod processors;
 mod program;
 mod race;
+mod reached;
 mod real;
 mod refused;
 mod regions;

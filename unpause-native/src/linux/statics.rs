@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::ffi::{CStr, c_char};
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use object::{Object, ObjectSection, ObjectSymbol, SectionFlags, SymbolKind, elf};
@@ -90,6 +91,13 @@ fn put_back(which: impl Fn(&Saved) -> bool) {
             std::ptr::copy_nonoverlapping(saved.bytes.as_ptr(), target, saved.bytes.len());
         }
     }
+}
+
+/// Returns the addresses of the statics that only the tested program uses.
+pub(crate) fn ranges() -> impl Iterator<Item = Range<usize>> {
+    let saved = SAVED.get().and_then(|saved| saved.as_ref().ok());
+    let own = saved.into_iter().flatten().filter(|saved| !saved.of_tracing);
+    own.map(|saved| saved.address..saved.address + saved.bytes.len())
 }
 
 /// Returns the current bytes of the statics, sorted by address; empty before the first run.

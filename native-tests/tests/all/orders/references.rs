@@ -1,6 +1,6 @@
-//! Counts of references with the memory `c11`. Clones and drops of an `Arc` are no steps of a search, so it tries one order
-//! of them. If a thread does not surely know all of them, it may see another count in another order, and the search is no
-//! proof. Operations on words of the program are steps.
+//! Counts of references with the memory `c11`. Clones and drops of an `Arc` are no steps of a search, so it tries one
+//! order of them. If a thread does not surely know all of them, it may see another count in another order, and the
+//! search is no proof. Operations on words of the program are steps.
 
 use std::collections::BTreeSet;
 use std::mem::forget;

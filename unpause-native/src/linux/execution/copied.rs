@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::super::apart::process::{self, Forked};
 use super::super::apart::{recorded, tape};
-use super::super::signals;
+use super::super::{heap, signals};
 use super::{Execution, Side};
 
 /// The number of this question.
@@ -16,6 +16,12 @@ const UNKNOWN: u8 = u8::MAX;
 const LONGEST: Duration = Duration::from_secs(10);
 
 impl Execution {
+    /// Returns a hash of the state of `thread` at its last request: of all memory on which its next instructions can
+    /// depend, except memory that a closure has captured. Addresses of allocations may differ in equal states.
+    pub fn hash_of_state(&self, thread: usize) -> u64 {
+        answer!(40, &self.0, 0, |local| local.hash_of_state(thread))
+    }
+
     /// Forks this process. The copy, which contains only the calling thread, calls `answer` and ends. `answer` may
     /// continue threads and perform their operations: the run of this process does not change. Output of the copy is
     /// lost.
@@ -38,6 +44,7 @@ impl Execution {
             Forked::Child => {
                 tape::write_nothing();
                 signals::continue_in_copy();
+                heap::clear_stacks();
                 self.0 = match self.0.take() {
                     Some(Side::Child(local)) => Some(Side::Here(local)),
                     side => side,

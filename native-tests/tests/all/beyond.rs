@@ -302,7 +302,7 @@ fn a_run_that_never_ends_has_reached_its_limit() {
             count.fetch_xor(2, SeqCst);
         }
     }
-    let report = runner().time(Duration::from_millis(300)).run_native(body);
+    let report = runner().time(Duration::from_secs(1)).run_native(body);
     let Some(Failure::StepLimit { steps, cycle }) = failure(&report) else {
         panic!("{:?}", failure(&report));
     };

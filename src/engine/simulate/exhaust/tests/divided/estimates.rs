@@ -14,9 +14,6 @@ use crate::strategy::search::Apart;
 /// The usual number of steps of a run.
 const LENGTH: u64 = 18;
 
-/// A number of steps with which an estimate of width 1 visits few nodes.
-const SHORT: u64 = 5;
-
 /// An estimate with its cost in runs, and the number of steps of a run.
 struct Estimated {
     estimate: TreeEstimate,
@@ -61,8 +58,7 @@ fn an_estimate_is_the_number_of_runs_on_average_and_exact_if_its_width_is_enough
             let whole = estimated(&program, (usize::MAX, LENGTH), 0).expect("it visits all nodes");
             let whole = whole.estimate;
             assert_eq!((whole.runs, whole.low, whole.high), (runs, runs, runs), "{program:?}");
-            // A short length makes the estimate leave out nodes.
-            let estimate = estimated(&program, (1, SHORT), compared);
+            let estimate = estimated(&program, (1, LENGTH), compared);
             errors.push(estimate.map_or(0.0, |own| own.estimate.runs) / runs - 1.0);
             compared += 1;
         }

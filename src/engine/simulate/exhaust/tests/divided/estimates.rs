@@ -190,6 +190,6 @@ fn an_estimate_of_a_large_search_is_near() {
     let all = if crate::long() { vec![small, large] } else { vec![short] };
     for series in all {
         let (median, tenth, held) = compare(&series);
-        assert!(median < 0.1 && tenth < 0.25 && held >= 0.9, "{median} {tenth} {held}");
+        assert!(median < 0.1 && tenth < 0.3 && held >= 0.9, "{median} {tenth} {held}");
     }
 }

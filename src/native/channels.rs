@@ -11,8 +11,11 @@
 //! are initialized once, and to scopes of threads. Some of their operations take effect at several moments, but between
 //! these moments a thread waits.
 //!
-//! One effect is left out: if an operation that waits by `park` finds at the last moment that it need not wait, a later
-//! `park` of its thread returns at once. std documents that `park` may return at any time.
+//! If an operation that waits by `park` finds at the last moment that it need not wait, it leaves a notification. Then
+//! a later `park` of its thread returns at once. In a search, the operation always waits, and a decision of the later
+//! `park` tries both. The initialization of a cell of once_cell takes effect at two moments, and as a single step it
+//! would not make another thread wait. So the search begins again with all instructions if a thread has used such a
+//! cell before a `park`.
 //!
 //! The step has all its accesses as effects. So a search knows which steps conflict.
 //!
@@ -21,14 +24,17 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use unpause_native::{Frame, Request};
+use unpause_native::{Access, Frame, Operation, Request};
 
+use super::detail::{self, OTHERWISE};
 use super::lot_queues;
 use super::orders;
 use super::sites::Site;
 use super::threads::with;
+use crate::rt::WORLD;
 use crate::run::functions::last_name;
 use crate::run::points::Points;
+use crate::seam::draw;
 
 /// The kinds of operations that take few steps in a run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -67,6 +73,8 @@ pub(super) struct Position {
     repeats: bool,
     /// True for the accesses of a call that is a single operation of its own.
     is_of_lock: bool,
+    /// True for a cell of once_cell.
+    is_of_cell: bool,
 }
 
 /// The folders of channels, and the files whose functions are parts of operations. The first access of each operation
@@ -130,7 +138,9 @@ impl Position {
     }
 
     fn of_other(frames: &[Frame]) -> Option<Position> {
-        Position::new(within(frames, "/once_cell-", OF_SEARCHES)?, Short::All)
+        let operation = within(frames, "/once_cell-", OF_SEARCHES)?;
+        let is_of_cell = operation.iter().any(|frame| frame.file.contains("/once_cell-"));
+        Some(Position { is_of_cell, ..Position::new(operation, Short::All)? })
     }
 
     /// Returns the place of these functions, the last of which is the outermost function of the object. Returns `None`
@@ -145,7 +155,8 @@ impl Position {
             return None;
         }
         let function = hasher.finish();
-        Some(Position { function, lines, kind, is_try: false, repeats: false, is_of_lock: false })
+        let (is_try, repeats, is_of_lock, is_of_cell) = (false, false, false, false);
+        Some(Position { function, lines, kind, is_try, repeats, is_of_lock, is_of_cell })
     }
 
     /// Returns `true` for a channel with a buffer, or a queue.
@@ -215,15 +226,24 @@ pub(super) fn has(frame: &Frame) -> bool {
 #[derive(Debug)]
 pub(super) struct Operations {
     short: Short,
+    thread: usize,
     /// The place of the last request that may be a point.
     last: Option<Site>,
+    /// The number of notifications that waits of operations may have left behind.
+    left: u32,
+    /// True if the thread has used a cell of once_cell while there were other threads.
+    has_used_cell: bool,
 }
 
+/// The word of a thread that parks, without and with a notification.
+const EMPTY: u64 = 0;
+const NOTIFIED: u64 = 1;
+
 impl Operations {
-    pub(super) fn begin() -> Operations {
+    pub(super) fn begin(thread: usize) -> Operations {
         // With the memory c11, an operation may choose another store than the newest.
         let short = if orders::may_be_old() { Short::None } else { with(|threads| threads.short) };
-        Operations { short, last: None }
+        Operations { short, thread, last: None, left: 0, has_used_cell: false }
     }
 
     /// Returns `true` if a request belongs to the step of the previous request of the thread. A yield is then left out.
@@ -233,10 +253,22 @@ impl Operations {
     }
 
     fn follow(&mut self, request: &Request, site: Site, points: Points) -> bool {
+        let continues = self.is_continued(request, site, points);
+        if continues && site.parks && matches!(request, Request::Wait { .. }) {
+            self.left += 1;
+        }
+        continues
+    }
+
+    fn is_continued(&mut self, request: &Request, site: Site, points: Points) -> bool {
         if let Request::Access(access) = request
             && (access.size == 0 || !site.is_point(points))
         {
             return false;
+        }
+        let is_of_cell = |site: Site| site.channel.as_ref().is_some_and(|place| place.is_of_cell);
+        if self.short == Short::All && is_of_cell(site) {
+            self.has_used_cell |= !with(|threads| threads.is_alone(self.thread));
         }
         let last = self.last.replace(site);
         if matches!(request, Request::Yield) && self.short != Short::All {
@@ -250,6 +282,26 @@ impl Operations {
             }
             _ => false,
         }
+    }
+
+    /// Returns `true` if a `park` of the program may find a notification that an operation has left behind.
+    pub(super) fn may_find_notification(&self, access: &Access, site: Site) -> bool {
+        let is_park = site.parks && site.channel.is_none() && access.operation == Operation::Sub;
+        if is_park && self.has_used_cell {
+            detail::parks_after_cell(site.place);
+            WORLD.with(|world| world.note_unseen(OTHERWISE));
+        }
+        is_park && self.left > 0
+    }
+
+    /// Decides if a `park` finds such a notification. If so, returns the value of its word before and after it.
+    pub(super) fn find_notification(&mut self, thread: usize) -> Option<(u64, u64)> {
+        let value = with(|threads| threads.execution().value(thread));
+        let finds = value == EMPTY && draw(2, "a notification that a channel has left") == 1;
+        finds.then(|| {
+            self.left -= 1;
+            (NOTIFIED, EMPTY)
+        })
     }
 }
 

@@ -33,13 +33,13 @@ pub(crate) fn take_simplified() -> bool {
 /// True if searches step the instructions of locks.
 static IN_DETAIL: AtomicBool = AtomicBool::new(false);
 
-/// The place of the first such use of a lock in a search.
-static AT: Mutex<Option<Place>> = Mutex::new(None);
+/// The first reason for it in a search.
+static REASON: Mutex<Option<String>> = Mutex::new(None);
 
 /// Makes future searches step whole lock calls.
 pub(super) fn begin_calls() {
     IN_DETAIL.store(false, Ordering::Relaxed);
-    at().take();
+    reason().take();
 }
 
 /// Makes future searches step the instructions of locks if `wanted`, else whole calls.
@@ -49,7 +49,18 @@ pub(crate) fn step_instructions(wanted: bool) {
 
 /// Records that a run of a search uses a lock outside of its calls, at `place`.
 pub(super) fn is_used_otherwise(place: Place) {
-    at().get_or_insert(place);
+    reason().get_or_insert_with(|| {
+        format!(
+            "a lock is used at {place} by an operation that is no whole call of `lock`, `try_lock`, `read` or `write`"
+        )
+    });
+}
+
+/// Records that a thread parks at `place` in a run of a search, after it has used a cell of once_cell. Such a cell
+/// waits by `park`, too. As a single step, it would not wait for a thread that initializes it.
+pub(super) fn parks_after_cell(place: Place) {
+    let text = || format!("a thread parks at {place} after it has used a cell of once_cell");
+    reason().get_or_insert_with(text);
 }
 
 /// Makes future runs step the instructions of locks, if a run of a search has used a lock outside of its calls. In this
@@ -57,17 +68,15 @@ pub(super) fn is_used_otherwise(place: Place) {
 pub(crate) fn begin_instructions(untried: &mut Set<Untried>) -> Option<String> {
     let begins =
         untried.remove(&Untried::Function(OTHERWISE)) && !IN_DETAIL.swap(true, Ordering::Relaxed);
-    let place = at().map_or(String::new(), |place| format!(" at {place}"));
     begins.then(|| {
-        format!(
-            "the search steps the instructions of locks, because a lock is used{place} by an operation that is no whole \
-             call of `lock`, `try_lock`, `read` or `write`"
-        )
+        let unknown = || "a lock is used by an operation that is no whole call".to_owned();
+        let reason = reason().clone().unwrap_or_else(unknown);
+        format!("the search steps the instructions of locks, because {reason}")
     })
 }
 
-fn at() -> MutexGuard<'static, Option<Place>> {
-    AT.lock().unwrap_or_else(PoisonError::into_inner)
+fn reason() -> MutexGuard<'static, Option<String>> {
+    REASON.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The lock operations that are points of a run. The detail is a decision of the run.

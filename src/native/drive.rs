@@ -41,7 +41,7 @@ use crate::seam::{ForeignOp, Handle, YieldPoint, draw_key, spawn};
 pub(super) async fn drive(thread: usize) {
     let (mut reply, mut looks) = (0, with(Threads::take_looks));
     let points = with(|threads| threads.points);
-    let mut operations = Operations::begin();
+    let mut operations = Operations::begin(thread);
     loop {
         let (request, site) = resume(thread, reply, points);
         let continues = operations.continue_with(&request, site, points);
@@ -71,7 +71,10 @@ pub(super) async fn drive(thread: usize) {
                         old
                     }
                     None if points.all => do_access(thread, access, site).await.0,
-                    None => do_in_loop(thread, access, site, (continues, &mut looks)).await,
+                    None => {
+                        let of = (continues, &mut operations);
+                        do_in_loop(thread, access, site, of, &mut looks).await
+                    }
                 },
             },
             Request::Yield if continues || site.is_behind && queues::are_on() => 0,
@@ -139,7 +142,8 @@ async fn do_in_loop(
     thread: usize,
     access: Access,
     site: Site,
-    (continues, looks): (bool, &mut Looks),
+    (continues, operations): (bool, &mut Operations),
+    looks: &mut Looks,
 ) -> u64 {
     let mut look = looks.next(thread, &access, &site);
     let (old, new, is_newest) = match looks.repeated(thread, &mut look, &site) {
@@ -160,7 +164,8 @@ async fn do_in_loop(
             } else if orders::are_searched() && looks.comes_again(&look) {
                 looks.note_state(thread, look);
             }
-            PointOfAccess { awaits, ..do_access(thread, access, site) }.await
+            let left = operations.may_find_notification(&access, site).then_some(operations);
+            PointOfAccess { awaits, left, ..do_access(thread, access, site) }.await
         }
         Repeated::Unchanged(round) => {
             loops::access(thread, access, site, round, (look, looks)).await
@@ -303,41 +308,44 @@ pub(super) fn values(access: &Access, site: Site, (old, new): (u64, u64)) -> Val
 /// Performs an access at a point. Returns the previous value, the new value, and `true` if the access chose the newest
 /// store.
 #[inline]
-fn do_access(thread: usize, access: Access, site: Site) -> PointOfAccess {
+fn do_access<'a>(thread: usize, access: Access, site: Site) -> PointOfAccess<'a> {
     let (word, op) = with(|threads| {
         let word = threads.word_at(access.address, ops::kind(&access), site);
         (word, threads.op(&access, site))
     });
     let op = ForeignOp::new(word, op, site.place);
-    PointOfAccess { op, thread, access, site, awaits: false }
+    PointOfAccess { op, thread, access, site, awaits: false, left: None }
 }
 
 /// The future of [`do_access`].
-struct PointOfAccess {
+struct PointOfAccess<'a> {
     op: ForeignOp,
     thread: usize,
     access: Access,
     site: Site,
     /// True if the access [waits for another store](orders::await_change).
     awaits: bool,
+    /// The operations that may have left a notification for the access, which parks the thread.
+    left: Option<&'a mut Operations>,
 }
 
-impl Future for PointOfAccess {
+impl Future for PointOfAccess<'_> {
     type Output = (u64, u64, bool);
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<(u64, u64, bool)> {
-        let PointOfAccess { op, thread, access, site, awaits } = &mut *self;
+        let PointOfAccess { op, thread, access, site, awaits, left } = &mut *self;
         let may_fail = site.is_weak && access.operation == Operation::CompareExchange;
         let effect = || {
             let failed = if may_fail { chances::fail_weakly(*thread, access) } else { None };
             if *awaits {
                 orders::await_change(*thread);
             }
+            let found = left.as_mut().and_then(|operations| operations.find_notification(*thread));
             let chosen = if failed.is_none() { orders::choose(*thread, access, *site) } else { 0 };
             with(|threads| {
-                let (old, new) = match (failed, chosen) {
-                    (Some(failed), _) => failed,
+                let (old, new) = match (failed.or(found), chosen) {
+                    (Some(values), _) => values,
                     (None, nth) => threads.perform(*thread, access, *site, nth),
                 };
                 let execution = threads.execution();

@@ -47,6 +47,7 @@ impl Site {
         looped: None,
         names_thread: false,
         ends_wait: false,
+        parks: false,
         shows: None,
         shows_counts: false,
         count_change: CountChange::Owning,
@@ -89,6 +90,8 @@ pub(super) struct SiteParts {
     pub(super) names_thread: bool,
     /// True in the waits of std that do not end before they have read the newest store: see [`ends_wait`].
     pub(super) ends_wait: bool,
+    /// True in the function of std that parks a thread, unless a scope of threads calls it.
+    pub(super) parks: bool,
     /// The operation of std whose effect the program sees here, although it is not a point.
     shows: Option<Shown>,
     /// True if operations here depend on the counts of an `Arc`, although they are points.
@@ -293,6 +296,7 @@ pub(super) fn site(frames: &[Frame]) -> SiteParts {
         looped: frames.iter().take(LOOPED).find_map(Frame::looped),
         names_thread,
         ends_wait: ends_wait(inner),
+        parks: parks(inner),
         shows,
         shows_counts: part == CodePart::Visible && references::shows(frames),
         count_change: CountChange::of(frames),
@@ -375,6 +379,15 @@ fn ends_wait(inner: &[Frame]) -> bool {
     ];
     let of_wait = inner.iter().find(|frame| !frame.file.contains("/library/core/src/"));
     of_wait.is_some_and(|frame| files.iter().any(|file| frame.file.ends_with(file)))
+}
+
+/// Returns `true` in the function of std that parks a thread, unless a scope of threads calls it.
+fn parks(inner: &[Frame]) -> bool {
+    let is_park = |frame: &Frame| {
+        frame.file.ends_with("/replaced/thread.rs")
+            && last_name(&frame.function).starts_with("unpause_std_thread_park")
+    };
+    inner.iter().any(is_park) && !inner.iter().any(|frame| frame.file.ends_with("/scoped.rs"))
 }
 
 /// Returns the function of shuttle's names that has called these functions, if it promises less than std's function.

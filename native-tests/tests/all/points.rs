@@ -28,6 +28,7 @@ mod condvars;
 mod counting;
 mod generated;
 mod initialized;
+mod left;
 mod merged;
 mod notified;
 mod patient;

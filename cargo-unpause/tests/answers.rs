@@ -254,7 +254,7 @@ fn report_with(failure: &str) -> Json {
         "seed": "7", "strategy": "random", "passed": false, "tasks": [], "objects": [], "step_count": 0,
         "omitted_steps": null, "steps": [], "draws": [], "events": [], "calls": [],
         "threads": {"spawns": [], "holds": [], "own": [], "panicked_from": null}, "histories": [], "programs": [],
-        "leaked": [], "stuck": [], "circle": [], "spins": [], "foreign": false, "time_moves": [], "output": "",
+        "leaked": [], "stuck": [], "circle": [], "spins": [], "foreign": false, "time_moves": [], "output": "", "panics": [],
         "conditions": [], "faults": [],
     });
     let signature = serde_json::json!({"kind": "panic", "place": "src/lib.rs:9:9"});

@@ -254,8 +254,8 @@ fn report_with(failure: &str) -> Json {
         "seed": "7", "strategy": "random", "passed": false, "tasks": [], "objects": [], "step_count": 0,
         "omitted_steps": null, "steps": [], "draws": [], "events": [], "calls": [],
         "threads": {"spawns": [], "holds": [], "own": [], "panicked_from": null}, "histories": [], "programs": [],
-        "leaked": [], "stuck": [], "circle": [], "spins": [], "foreign": false, "time_moves": [], "output": "", "panics": [],
-        "conditions": [], "faults": [],
+        "leaked": [], "stuck": [], "circle": [], "spins": [], "foreign": false, "time_moves": [], "output": "",
+        "panics": [], "conditions": [], "faults": [],
     });
     let signature = serde_json::json!({"kind": "panic", "place": "src/lib.rs:9:9"});
     let of_panic = serde_json::json!({"task": 0, "message": "lost", "place": null});

@@ -135,7 +135,8 @@ pub(crate) fn block_on_and<F: Future>(
 
     impl Wake for Unpark {
         fn wake(self: Arc<Self>) {
-            // A store would end the release sequence of an earlier wake-up, which must happen before the next poll, too.
+            // A store would end the release sequence of an earlier wake-up. The next poll would then not see what
+            // happened before that wake-up.
             self.woken.swap(true, Ordering::Release);
             self.thread.unpark();
         }

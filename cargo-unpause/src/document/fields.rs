@@ -47,13 +47,7 @@ objects! {
     /// The printed screen: lines of pieces, each with its style.
     Screen { width: u64, lines: Vec<Vec<(String, String)>> }
     /// A place in the source.
-    Place {
-        text: String,
-        file: String,
-        line: Option<u64>,
-        column: Option<u64>,
-        source: Option<String>,
-    }
+    Place { text: String, file: String, line: Option<u64>, column: Option<u64>, source: Option<String> }
     /// A failure that was found.
     Finding {
         failure: Option<Failure>,
@@ -354,13 +348,7 @@ objects! {
         remark: Option<String>,
     }
     /// A call of a client.
-    Operation {
-        client: u64,
-        op: String,
-        invoked: u64,
-        result: Option<String>,
-        returned: Option<u64>,
-    }
+    Operation { client: u64, op: String, invoked: u64, result: Option<String>, returned: Option<u64> }
     /// A generated program.
     Program {
         model: String,

@@ -337,12 +337,11 @@ impl Local {
 
     /// Returns the last panics of each thread: its number, the message and the place.
     pub(crate) fn panics(&self) -> Vec<(u32, String, String)> {
-        let panics = self.run.threads.iter().zip(0..).flat_map(|(thread, number)| {
-            // SAFETY: all threads are suspended while the carrier runs.
-            let panics = unsafe { thread.as_ref() }.panics.iter().cloned();
-            panics.map(move |(message, place)| (number, message, place))
-        });
-        panics.collect()
+        let of_thread = |number: usize| {
+            let panics = self.panics_of(number).into_iter();
+            panics.map(move |(message, place)| (number as u32, message, place))
+        };
+        (0..self.run.threads.len()).flat_map(of_thread).collect()
     }
 
     /// Returns the virtual time in nanoseconds.

@@ -1,7 +1,7 @@
 //! Estimates the number of runs of a search, and finds the bound on preemptions that fits into its run limit.
 //!
-//! An estimate is a function of the tree and of the width of its probes, which is proportional to their cost. So it does not depend on the process or on the
-//! number of threads, and an estimate of the same width is not repeated.
+//! An estimate is a function of the tree and of the width of its probes, which is proportional to their cost. So it
+//! does not depend on the process or on the number of threads, and an estimate of the same width is not repeated.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -171,9 +171,9 @@ fn representatives<T: Weighted>(mut nodes: Vec<T>, count: usize, rng: &mut Rng) 
     kept
 }
 
-/// Draws `count` - 1 of `count` representatives with replacement, for each of the further weights. Returns the factor of
-/// each representative for each weight. With one draw less than representatives, the deviation is unbiased (Rao and Wu,
-/// *Resampling inference with complex survey data*, 1988).
+/// Draws `count` - 1 of `count` representatives with replacement, for each of the further weights. Returns the factor
+/// of each representative for each weight. With one draw less than representatives, the deviation is unbiased (Rao and
+/// Wu, *Resampling inference with complex survey data*, 1988).
 pub(super) fn drawn_again(count: usize, rng: &mut Rng) -> Vec<Vec<f64>> {
     if count == 1 {
         return vec![vec![1.0; WEIGHTS]];

@@ -140,8 +140,8 @@ struct Series {
     cost_max: f64,
 }
 
-/// Compares the estimates of programs with their numbers of runs. Returns the median error, the error of the worst tenth
-/// of the programs, and the part of the intervals that contain the number.
+/// Compares the estimates of programs with their numbers of runs. Returns the median error, the error of the worst
+/// tenth of the programs, and the part of the intervals that contain the number.
 fn compare(series: &Series) -> (f64, f64, f64) {
     let Series { programs, size, ref runs, cost_max } = *series;
     let (mut errors, mut held, mut cost) = (Vec::new(), 0usize, 0.0);

@@ -64,7 +64,6 @@ impl Sample {
             time_moves: Vec::new(),
             orders: Vec::new(),
             output: String::new(),
-            panics: Vec::new(),
             ..Run::empty(Seed(17), Failure::Error { message: String::new() })
         };
         Sample { run }

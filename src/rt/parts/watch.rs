@@ -77,7 +77,7 @@ impl ReadSet {
     }
 }
 
-/// What the next evaluation of a false condition waits for.
+/// The changes that end the wait for the next evaluation of a false condition.
 #[derive(Clone, Debug)]
 pub(crate) enum Awaited {
     /// A change of this object, whose store the only load has read. The number is the number of events of the task.

@@ -102,8 +102,8 @@ impl Auditor<'_, '_> {
         self.sampled.audit.unseen |= self.may_share_unseen();
     }
 
-    /// Returns two steps that show that tasks share something unseen, on the way to the order `target`. `None` if the
-    /// steps that were found may only have changed the choice of a store.
+    /// Returns two steps whose order decides, although they share no object of this library. They are found on the way
+    /// to the order `target`. `None` if the steps may only have changed the choice of a store.
     fn clash(
         &self,
         again: &mut Again<'_, '_>,

@@ -44,8 +44,8 @@ impl Print {
 }
 
 impl StdCalls {
-    /// Records that the thread enters a function with this path. Returns `true` for a function that prints, and for the
-    /// functions of streams that it calls. `frame` is the frame pointer of the function that records entries.
+    /// Records that the thread enters a function with this path. Returns `true` for functions that
+    /// print, and for their calls of functions of streams. `frame` is the frame pointer of the recording function.
     pub(crate) fn is_print(&mut self, path: &'static str, frame: usize) -> bool {
         if self.print.slot != 0 && self.print.goes_on(frame) {
             return path.contains(STREAMS);

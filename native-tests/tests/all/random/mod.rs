@@ -119,7 +119,8 @@ fn setting(name: &str, usual: u64) -> u64 {
 #[test]
 fn searches_have_the_outcomes_of_a_model() {
     let is_long = std::env::var("UNPAUSE_LONG").is_ok_and(|long| long == "1");
-    let (first, count) = (setting("FIRST", 0), setting("PROGRAMS", if is_long { 400 } else { 100 }));
+    let (first, count) =
+        (setting("FIRST", 0), setting("PROGRAMS", if is_long { 400 } else { 100 }));
     let family = std::env::var("FAMILY");
     let (mut differences, mut proofs) = (Vec::new(), BTreeMap::new());
     let (mut deadlocks, mut compared) = (0, 0);

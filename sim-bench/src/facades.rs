@@ -88,8 +88,14 @@ fn copy(tool: &str, side: Side) -> Result<PathBuf, String> {
     }
 }
 
-/// Builds and runs the tests of a folder, one after another.
-fn run(folder: &Path, side: Side, variables: &[(&str, &str)]) -> Result<Output, String> {
+/// Builds the tests of a folder, and runs them one after another: the tests with these names, or all if there is no
+/// name.
+fn run(
+    folder: &Path,
+    side: Side,
+    variables: &[(&str, &str)],
+    names: &[&str],
+) -> Result<Output, String> {
     let command = |arguments: &[&str]| {
         let mut command = match side {
             Side::Tool => Command::new("cargo"),
@@ -97,7 +103,7 @@ fn run(folder: &Path, side: Side, variables: &[(&str, &str)]) -> Result<Output, 
         };
         match side {
             Side::Tool => command.args(["test", "--release"]),
-            Side::Facade => command.args(["unpause", "test", "--any"]),
+            Side::Facade => command.args(["unpause", "test", "--any", "--release"]),
         };
         // `RUSTFLAGS` is set because the tests deny warnings.
         command.args(["--tests", "--no-fail-fast"]).args(arguments).current_dir(folder);
@@ -115,7 +121,9 @@ fn run(folder: &Path, side: Side, variables: &[(&str, &str)]) -> Result<Output, 
     if !built.status.success() {
         return Err(String::from_utf8_lossy(&built.stderr).into_owned());
     }
-    let mut command = command(&["--", "--test-threads=1", "--show-output"]);
+    let exact: &[&str] = if names.is_empty() { &[] } else { &["--exact"] };
+    let harness = ["--", "--test-threads=1", "--show-output"];
+    let mut command = command(&[&harness, exact, names].concat());
     let mut child = command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -167,9 +175,9 @@ fn ended(line: &str) -> Option<(String, bool)> {
 /// Compares loom's models: the number of runs of each test that both sides explored completely.
 fn loom() -> Result<(), String> {
     let log = [("LOOM_LOG", "loom::model=info"), ("LOOM_MAX_DURATION", "30")];
-    let theirs = run(&copy("loom", Side::Tool)?, Side::Tool, &log)?;
+    let theirs = run(&copy("loom", Side::Tool)?, Side::Tool, &log, &[])?;
     let search = [("SIM_STRATEGY", "exhaustive"), ("SIM_TIME", "30s")];
-    let ours = run(&copy("loom", Side::Facade)?, Side::Facade, &search)?;
+    let ours = run(&copy("loom", Side::Facade)?, Side::Facade, &search, &[])?;
     let (runs_theirs, runs_ours) = (iterations(&theirs), interleavings(&ours));
     println!("{:<44} {:>17} {:>19}", "loom's own models", "runs", "ms");
     println!("{:<44} {:>8} {:>8} {:>9} {:>9}", "", "loom", "ours", "loom", "ours");
@@ -249,15 +257,18 @@ fn interleavings(output: &Output) -> BTreeMap<String, u64> {
 
 /// Compares shuttle's tests that both sides sample: the time of the same number of runs.
 fn shuttle() -> Result<(), String> {
-    let theirs = run(&copy("shuttle", Side::Tool)?, Side::Tool, &[])?;
-    let ours = run(&copy("shuttle", Side::Facade)?, Side::Facade, &[("SIM_TIME", "60s")])?;
+    let theirs = run(&copy("shuttle", Side::Tool)?, Side::Tool, &[], &[])?;
+    let measured = theirs.tests.iter().filter(|(_, test)| test.passed && test.time >= SHORTEST);
+    let names: Vec<&str> = measured.map(|(name, _)| name.as_str()).collect();
+    let limit = [("SIM_TIME", "60s")];
+    let ours = run(&copy("shuttle", Side::Facade)?, Side::Facade, &limit, &names)?;
     println!("{:<60} {:>9} {:>9} {:>6}", "shuttle's own tests, ms", "shuttle", "ours", "");
     let (mut logarithms, mut within) = (Vec::new(), 0);
     for (name, theirs, ours_) in both(&theirs, &ours) {
         let searched = ours.errors.contains(&format!("::{name}: explored"))
             || ours.errors.contains(&format!("::{name}: searched"));
         let failed = ours.output.contains(&format!("::{name}  seed"));
-        if searched || failed || theirs.time < SHORTEST {
+        if searched || failed {
             continue;
         }
         let (a, b) = (theirs.time.as_secs_f64() * 1e3, ours_.time.as_secs_f64() * 1e3);
@@ -277,8 +288,8 @@ fn mean(logarithms: &[f64]) -> f64 {
 
 /// Compares the planted bugs: the number of runs to the first failure, over ranges of seeds.
 fn bugs() -> Result<(), String> {
-    let theirs = firsts(&run(&package(Side::Tool)?, Side::Tool, &[])?, Side::Tool);
-    let ours = firsts(&run(&package(Side::Facade)?, Side::Facade, &[])?, Side::Facade);
+    let theirs = firsts(&run(&package(Side::Tool)?, Side::Tool, &[], &[])?, Side::Tool);
+    let ours = firsts(&run(&package(Side::Facade)?, Side::Facade, &[], &[])?, Side::Facade);
     println!("{:<24} {:>9} {:>9} {:>6}", "runs to the first failure", "shuttle", "ours", "");
     let mut logarithms = Vec::new();
     for (name, theirs) in &theirs {

@@ -9,7 +9,8 @@
 //!
 //! A loop may also count more rounds than a held thread gets. So each run asks another copy before the thread is held
 //! for ever. There it sees the memory and, at the end of its pauses, the time. A thread whose loop ends by itself has
-//! no deadlock, and neither has a thread without an answer: it gets more rounds.
+//! no deadlock, and neither has a thread without an answer: it gets more rounds. If no state repeats, the loop counts
+//! its rounds. After [`MOST_COUNTED`] accesses, it is regarded as endless.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -26,6 +27,8 @@ use crate::run::points::Points;
 
 /// The number of accesses of a loop in a copy of the process.
 const MOST: usize = 100_000;
+/// The number of accesses of a loop that counts its rounds, before a run has a deadlock because of the loop.
+const MOST_COUNTED: usize = 1_000_000;
 /// The number of rounds after a power of two that are compared with an earlier round.
 const COMPARED: usize = 64;
 
@@ -154,14 +157,15 @@ fn repeats(
     let (first, mut states) = ((access.address, site.lines), States::default());
     let looks: Vec<&Look> = round.iter().filter(|look| !look.is_yield()).collect();
     let mut nexts = (0..looks.len().max(1)).cycle().peekable();
-    for _ in 0..MOST {
+    let most = if seen == Seen::Again { MOST } else { MOST_COUNTED };
+    for _ in 0..most {
         let address = match request {
             Request::Access(access) => access.address,
             Request::Yield => 0,
             _ => return false,
         };
         let is_start = (address, site.lines) == first && nexts.peek() == Some(&0);
-        if is_start && seen == Seen::Again && states.repeats(|| execution.hash_of_state(thread)) {
+        if is_start && states.repeats(|| execution.hash_of_state(thread)) {
             return true;
         }
         let here = |look: &&Look| look.is_at(address, site);

@@ -107,6 +107,8 @@ fn only_reads(rounds: u64) {
 #[test]
 fn a_loop_that_only_reads_gives_up() {
     must_give_up(|| only_reads(40_000));
+    // A copy of the process continues a loop that is regarded as endless for at most 100,000 accesses.
+    must_give_up(|| only_reads(400_000));
     must_be_endless(|| only_reads(0));
 }
 

@@ -46,7 +46,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use unpause_native::{Captured, Death, Ended, Exclusion, Execution, Memory, capture, exclude};
+use unpause_native::{
+    Captured, Death, Ended, Exclusion, Execution, Memory, as_program, capture, exclude,
+};
 
 pub use unpause_native::Rule;
 pub(crate) use unpause_native::{
@@ -152,6 +154,7 @@ pub(crate) async fn run(
     set_writer(notes::write);
     let error = Arc::new(Mutex::new(None));
     let slot = error.clone();
+    let body = move || as_program(body);
     let with_error = Box::new(move || {
         let error = match name {
             Some(name) => named(name, body),

@@ -18,6 +18,9 @@ use super::local::Local;
 use super::statics;
 use super::thread::Thread;
 
+/// The first page of the address space belongs to no part. Most words are smaller.
+const FIRST_ADDRESS: usize = 1 << 12;
+
 /// A part of memory that an address belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Part {
@@ -53,11 +56,15 @@ impl Local {
         }
         let numbers = HashMap::from([(Part::Stack(thread), 0)]);
         let mut reached = Reached { threads, numbers, left: Vec::new(), hash: 0 };
-        // The registers are saved below the variables.
-        reached.words(stack..of.base);
+        // The registers are saved below the variables. Above them are values of the engine, which differ between runs.
+        reached.words(stack..of.program.end.max(stack));
         reached.part(Part::Locals(thread));
         of.specific.iter().for_each(|(_, value)| reached.word(*value as usize));
-        statics::ranges().for_each(|range| reached.words(range));
+        // The other statics are equal in all states.
+        for range in statics::changed_ranges() {
+            reached.hash = add(reached.hash, range.start);
+            reached.words(range);
+        }
         while let Some(part) = reached.left.pop() {
             reached.content(part);
         }
@@ -92,6 +99,8 @@ impl Reached<'_> {
                 self.part(part);
                 self.hash = add(self.hash, offset);
             }
+            // Only runs of equal decisions have the data of the program at the same address.
+            None if word == self.threads[0].program.data => self.hash = add(self.hash, 1),
             None => self.hash = add(self.hash, word),
         }
     }
@@ -107,6 +116,9 @@ impl Reached<'_> {
     }
 
     fn part_of(&self, word: usize) -> Option<(Part, usize)> {
+        if word < FIRST_ADDRESS {
+            return None;
+        }
         if heap::has(word) {
             let start = heap::start(word)?;
             return Some((Part::Allocation(start), word - start));
@@ -131,7 +143,7 @@ impl Reached<'_> {
                 let thread = self.threads[number];
                 let lowest = thread.lowest_of_program();
                 if !thread.ended && thread.has_on_stack(lowest) {
-                    self.words(lowest..thread.base);
+                    self.words(lowest..thread.program.end.max(lowest));
                 }
             }
             Part::Locals(number) => {

@@ -41,6 +41,10 @@ const OF_UNPAUSE: &[&str] = &[
     "unpause_words",
 ];
 
+/// The crate with the records of a model, which it gives to the engine. No test reads them, and the number of the
+/// model's call is another one in each run.
+const OF_MODEL: &str = "unpause_model";
+
 /// Crates shared by the engine and tested code. Their statics have pointers to values of tested code, for example
 /// dispatchers and call sites.
 const OF_TRACING: &[&str] = &["tracing", "tracing_core"];
@@ -93,11 +97,20 @@ fn put_back(which: impl Fn(&Saved) -> bool) {
     }
 }
 
-/// Returns the addresses of the statics that only the tested program uses.
-pub(crate) fn ranges() -> impl Iterator<Item = Range<usize>> {
+/// Returns the addresses of the statics that only the tested program uses, and whose bytes differ from their bytes at
+/// the start of the run. Statics of [`OF_MODEL`] are excluded.
+pub(crate) fn changed_ranges() -> impl Iterator<Item = Range<usize>> {
     let saved = SAVED.get().and_then(|saved| saved.as_ref().ok());
-    let own = saved.into_iter().flatten().filter(|saved| !saved.of_tracing);
-    own.map(|saved| saved.address..saved.address + saved.bytes.len())
+    let is_own = |saved: &&Saved| {
+        !saved.of_tracing && saved.of_crate.as_deref().is_none_or(|name| name != OF_MODEL)
+    };
+    let own = saved.into_iter().flatten().filter(is_own);
+    // SAFETY: the static has this length, and no thread of the run executes.
+    let now = |saved: &Saved| unsafe {
+        std::slice::from_raw_parts(saved.address as *const u8, saved.bytes.len())
+    };
+    let changed = own.filter(move |saved| now(saved) != &*saved.bytes);
+    changed.map(|saved| saved.address..saved.address + saved.bytes.len())
 }
 
 /// Returns the current bytes of the statics, sorted by address; empty before the first run.

@@ -2,6 +2,7 @@
 //! for ever. Workers are reused in later runs.
 
 mod exit;
+mod own;
 mod past;
 
 use std::cell::Cell;
@@ -22,6 +23,8 @@ use super::std_calls::StdCalls;
 use super::switch::{self, Context, frame_pointer, switch};
 use super::threads;
 
+pub use self::own::as_program;
+pub(crate) use self::own::{Own, Program};
 pub(crate) use self::past::Past;
 
 /// A start routine of `pthread_create`.
@@ -54,6 +57,8 @@ pub(crate) struct Thread {
     parked: AtomicU32,
     /// The stack pointer of the sleeping worker.
     pub(super) base: usize,
+    /// The limits of the program on its stack.
+    pub(super) program: Program,
     /// The size of the stack.
     pub(crate) stack: usize,
     /// The lowest address of the stack. Below it is a guard page, which cannot be accessed.
@@ -362,6 +367,7 @@ impl Thread {
             let top = (thread.base - GAP) & !15;
             thread.context.stack_pointer = switch::begin(top, entry as *const ());
             thread.number = number;
+            thread.program = Program { end: thread.base, data: 0 };
             thread.start = Some(start);
             thread.argument = argument;
             thread.own = Own::None;
@@ -385,34 +391,6 @@ impl Thread {
             thread.lent.set(usize::MAX);
             thread.panics.clear();
             thread.panicked_by.clear();
-        }
-    }
-}
-
-/// A routine that a thread runs itself, so that no new thread is created. The thread then gets the name of the new
-/// thread.
-#[derive(Clone, Copy)]
-pub(crate) enum Own {
-    None,
-    /// The next routine for which a thread is created.
-    Next,
-    /// This routine, which runs when the thread that was created for it is joined.
-    Routine(Start, *mut c_void),
-}
-
-impl Thread {
-    /// Runs the start routine of the thread to completion, if the thread has one. Returns `false` if it has none.
-    pub(crate) fn run_own(&mut self) -> bool {
-        // The reference is not live while the routine runs.
-        match std::mem::replace(&mut self.own, Own::None) {
-            Own::Routine(start, argument) => {
-                start(argument);
-                true
-            }
-            other => {
-                self.own = other;
-                false
-            }
         }
     }
 }

@@ -81,6 +81,63 @@ pub(crate) unsafe fn begin(top: usize, entry: *const ()) -> usize {
     frame as usize
 }
 
+/// Calls a function. The registers that a function preserves are then 0 at its begin, but for the frame pointer: the
+/// function saves them on the stack, and its caller has other values there in each run.
+///
+/// # Safety
+/// The function must be sound for this argument.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C-unwind" fn call_with_zeros(
+    function: unsafe extern "C-unwind" fn(*mut c_void),
+    argument: *mut c_void,
+) {
+    naked_asm!(
+        ".cfi_startproc",
+        "stp x29, x30, [sp, #-96]!",
+        ".cfi_def_cfa_offset 96",
+        ".cfi_offset w29, -96",
+        ".cfi_offset w30, -88",
+        "stp x19, x20, [sp, #16]",
+        ".cfi_offset w19, -80",
+        ".cfi_offset w20, -72",
+        "stp x21, x22, [sp, #32]",
+        ".cfi_offset w21, -64",
+        ".cfi_offset w22, -56",
+        "stp x23, x24, [sp, #48]",
+        ".cfi_offset w23, -48",
+        ".cfi_offset w24, -40",
+        "stp x25, x26, [sp, #64]",
+        ".cfi_offset w25, -32",
+        ".cfi_offset w26, -24",
+        "stp x27, x28, [sp, #80]",
+        ".cfi_offset w27, -16",
+        ".cfi_offset w28, -8",
+        "mov x29, sp",
+        "mov x9, x0",
+        "mov x0, x1",
+        "mov x19, xzr",
+        "mov x20, xzr",
+        "mov x21, xzr",
+        "mov x22, xzr",
+        "mov x23, xzr",
+        "mov x24, xzr",
+        "mov x25, xzr",
+        "mov x26, xzr",
+        "mov x27, xzr",
+        "mov x28, xzr",
+        "blr x9",
+        "ldp x19, x20, [sp, #16]",
+        "ldp x21, x22, [sp, #32]",
+        "ldp x23, x24, [sp, #48]",
+        "ldp x25, x26, [sp, #64]",
+        "ldp x27, x28, [sp, #80]",
+        "ldp x29, x30, [sp], #96",
+        ".cfi_def_cfa_offset 0",
+        "ret",
+        ".cfi_endproc",
+    )
+}
+
 /// Saves the stack pointer, sets `parked` to 1, wakes its waiter, and sleeps for ever. It does not touch the stack
 /// again, so a simulated thread can use the stack below the saved pointer.
 ///

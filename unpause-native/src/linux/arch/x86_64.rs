@@ -98,6 +98,55 @@ pub(crate) unsafe fn begin(top: usize, entry: *const ()) -> usize {
     frame as usize
 }
 
+/// Calls a function. The registers that a function preserves are then 0 at its begin, but for the frame pointer: the
+/// function saves them on the stack, and its caller has other values there in each run.
+///
+/// # Safety
+/// The function must be sound for this argument.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C-unwind" fn call_with_zeros(
+    function: unsafe extern "C-unwind" fn(*mut c_void),
+    argument: *mut c_void,
+) {
+    naked_asm!(
+        ".cfi_startproc",
+        "push rbp",
+        ".cfi_def_cfa_offset 16",
+        ".cfi_offset rbp, -16",
+        "mov rbp, rsp",
+        ".cfi_def_cfa_register rbp",
+        "push rbx",
+        ".cfi_offset rbx, -24",
+        "push r12",
+        ".cfi_offset r12, -32",
+        "push r13",
+        ".cfi_offset r13, -40",
+        "push r14",
+        ".cfi_offset r14, -48",
+        "push r15",
+        ".cfi_offset r15, -56",
+        "sub rsp, 8",
+        "mov rax, rdi",
+        "mov rdi, rsi",
+        "xor ebx, ebx",
+        "xor r12d, r12d",
+        "xor r13d, r13d",
+        "xor r14d, r14d",
+        "xor r15d, r15d",
+        "call rax",
+        "add rsp, 8",
+        "pop r15",
+        "pop r14",
+        "pop r13",
+        "pop r12",
+        "pop rbx",
+        "pop rbp",
+        ".cfi_def_cfa rsp, 8",
+        "ret",
+        ".cfi_endproc",
+    )
+}
+
 /// Saves the stack pointer, sets `parked` to 1, wakes its waiter, and sleeps for ever. It does not touch the stack
 /// again, so a simulated thread can use the stack below the saved pointer.
 ///

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::AtomicU32;
 
-use super::{Own, Thread, outside};
+use super::{Own, Program, Thread, outside};
 use crate::linux::arenas::Arena;
 use crate::linux::clock::Readings;
 use crate::linux::heap::{self, Memory};
@@ -66,6 +66,7 @@ impl Thread {
             run: null_mut(),
             parked: AtomicU32::new(0),
             base: 0,
+            program: Program::default(),
             stack,
             lowest: 0,
             pthread: 0,

@@ -1,7 +1,7 @@
 //! The interface to the engine, which `cargo unpause test --any` links into the program.
 
 use std::ffi::c_void;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::thread;
@@ -21,6 +21,7 @@ pub(crate) struct Door {
     end_locals: unsafe extern "C" fn(),
     await_others: unsafe extern "C" fn(),
     outside: unsafe extern "C" fn(extern "C" fn(*mut c_void), *mut c_void) -> bool,
+    between_tests: unsafe extern "C" fn(extern "C" fn(*mut c_void), *mut c_void),
 }
 
 /// A text in the memory of the side that created it.
@@ -112,9 +113,26 @@ pub fn outside<F: FnOnce() -> R, R>(act: F) -> Option<thread::Result<R>> {
     if has_called { slot.1 } else { None }
 }
 
+/// Calls `act` while no other test executes runs. A run that begins gives statics their first values, although another
+/// thread may be changing them under a lock. So code outside of runs must change such statics here. If the program
+/// contains no engine, just calls `act`.
+///
+/// # Panics
+/// Panics if `act` panics.
+pub fn between_tests<F: FnOnce() -> R, R>(act: F) -> R {
+    let Some(door) = open() else { return act() };
+    let mut slot: Slot<F, R> = (Some(act), None);
+    // SAFETY: `call_slot` takes this slot, which lives until the function returns.
+    unsafe { (door.between_tests)(call_slot::<F, R>, (&raw mut slot).cast()) };
+    match slot.1.expect("the engine calls the function") {
+        Ok(result) => result,
+        Err(payload) => resume_unwind(payload),
+    }
+}
+
 /// Calls the function in a slot, and stores its result there.
 extern "C" fn call_slot<F: FnOnce() -> R, R>(slot: *mut c_void) {
-    // SAFETY: `outside` passes its slot, and waits.
+    // SAFETY: the callers pass their slots, and wait.
     let (act, result) = unsafe { &mut *slot.cast::<Slot<F, R>>() };
     *result = act.take().map(|act| catch_unwind(AssertUnwindSafe(act)));
 }

@@ -28,7 +28,9 @@ mod real;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-pub use self::door::{await_others, end_locals, fail, is_stepped, may_be_old, outside};
+pub use self::door::{
+    await_others, between_tests, end_locals, fail, is_stepped, may_be_old, outside,
+};
 pub use self::kept::{
     Flag, Kind, at_end, call, count, detach, has_detached, is_ending, is_marked, is_running,
     joined_panic, local, mark, number,

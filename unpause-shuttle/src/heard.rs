@@ -88,14 +88,17 @@ impl Heard {
         if !unpause_model::is_stepped() || level == LevelFilter::OFF {
             return None;
         }
-        let subscriber = Forward {
-            level,
-            process: std::process::id(),
-            dispatch: Arc::new(Mutex::new(Some(dispatcher::get_default(Dispatch::clone)))),
-            entered: Arc::default(),
-        };
-        let global = Dispatch::new(subscriber.clone());
-        Some(Heard { subscriber, global })
+        // `tracing` has a list of all dispatchers in a static.
+        Some(unpause_model::between_tests(|| {
+            let subscriber = Forward {
+                level,
+                process: std::process::id(),
+                dispatch: Arc::new(Mutex::new(Some(dispatcher::get_default(Dispatch::clone)))),
+                entered: Arc::default(),
+            };
+            let global = Dispatch::new(subscriber.clone());
+            Heard { subscriber, global }
+        }))
     }
 
     /// Makes the subscriber the global subscriber of the run that begins.
@@ -112,9 +115,11 @@ impl Heard {
 
     /// Ends the check.
     pub(crate) fn end(&self) {
-        self.subscriber.forget();
-        let dispatch = locked(&self.subscriber.dispatch).take();
-        drop(dispatch);
+        unpause_model::between_tests(|| {
+            self.subscriber.forget();
+            let dispatch = locked(&self.subscriber.dispatch).take();
+            drop(dispatch);
+        });
     }
 }
 

@@ -191,3 +191,25 @@ fn a_subscriber_is_not_searched() {
     assert!(recorder.events().len() >= 6 * runs);
     assert!(runs < 200, "{runs} runs");
 }
+
+/// `tracing` has a static list of all dispatchers. A check on one thread adds its dispatcher while checks on other
+/// threads begin runs, which give statics their first values.
+#[test]
+fn checks_on_many_threads_have_the_subscriber_of_the_test() {
+    let recorder = Recorder::default();
+    let dispatch = Dispatch::new(recorder.clone());
+    let checks = [(); 3].map(|()| {
+        let dispatch = dispatch.clone();
+        std::thread::spawn(move || {
+            tracing::dispatcher::with_default(&dispatch, || {
+                for _ in 0..100 {
+                    shuttle::check_random(|| info!("in a run"), 2);
+                }
+            });
+        })
+    });
+    checks.into_iter().for_each(|check| check.join().unwrap());
+    // A check also repeats some of its runs.
+    let events = recorder.events();
+    assert!(events.iter().filter(|(message, _)| message == "in a run").count() >= 600);
+}

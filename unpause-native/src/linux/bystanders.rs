@@ -57,6 +57,14 @@ pub fn exclude(test: Option<&str>) -> Exclusion {
     Exclusion { _test: test, _thread: PhantomData }
 }
 
+/// Calls `act` while no test executes runs. On a thread of a run, and on a thread that belongs to the test, just calls
+/// it.
+pub fn between_tests<R>(act: impl FnOnce() -> R) -> R {
+    let is_within = thread::current().is_some() || BELONGS.get();
+    let _test = (!is_within).then(|| TEST.lock().unwrap_or_else(PoisonError::into_inner));
+    act()
+}
+
 impl Drop for Exclusion {
     fn drop(&mut self) {
         EXCLUDES.store(false, Ordering::SeqCst);

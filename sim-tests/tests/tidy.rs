@@ -23,6 +23,9 @@ mod costly;
 #[path = "tidy/safety.rs"]
 mod safety;
 
+#[path = "tidy/wakers.rs"]
+mod wakers;
+
 #[path = "tidy/callers.rs"]
 mod callers;
 
@@ -106,6 +109,11 @@ fn what_users_compile_has_no_code_that_is_compiled_for_each_use() {
 #[test]
 fn no_source_contains_unsafe() {
     assert_none(each(safety::unsafe_words));
+}
+
+#[test]
+fn no_wake_up_hides_an_earlier_one() {
+    assert_none(each(wakers::check));
 }
 
 #[test]

@@ -49,7 +49,8 @@ impl RealParking {
 
     /// Makes the token available.
     pub(crate) fn unpark(&self) {
-        self.0.is_there.store(true, Ordering::SeqCst);
+        // A store would end the release sequence of an earlier token. The task would then not see what happened before.
+        self.0.is_there.swap(true, Ordering::SeqCst);
         self.0.given.notify(usize::MAX);
     }
 

@@ -19,7 +19,7 @@ struct Mock(AtomicBool);
 
 impl Wake for Mock {
     fn wake(self: Arc<Self>) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.swap(true, Ordering::Relaxed);
     }
 }
 

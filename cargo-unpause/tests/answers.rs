@@ -262,9 +262,9 @@ fn report_with(failure: &str) -> Json {
     let origin = serde_json::json!({"kind": "file", "seed": null, "file": "7.simtrace"});
     let finding = serde_json::json!({
         "failure": {"kind": "panic", "text": failure, "signature": signature, "panic": of_panic}, "from": origin,
-        "size": size, "original_size": size, "shrunk": null, "proof": null, "strengthening": null, "why": null,
-        "called_from": null, "needs_runtime": null, "trace_file": null, "trace_error": null, "source_file": null,
-        "history_file": null, "replay": null, "record": null, "run": run,
+        "size": size, "original_size": size, "shrunk": null, "proof": null, "strengthening": null, "with_sc": null,
+        "why": null, "called_from": null, "needs_runtime": null, "trace_file": null, "trace_error": null,
+        "source_file": null, "history_file": null, "replay": null, "record": null, "run": run,
     });
     let passed = failure.is_empty();
     serde_json::json!({

@@ -57,6 +57,7 @@ objects! {
         shrunk: Option<Shrunk>,
         proof: Option<Proof>,
         strengthening: Option<Strengthening>,
+        with_sc: Option<WithSc>,
         why: Option<Why>,
         pattern: Maybe<String> = Pattern::NAMES,
         quoted: Maybe<Vec<QuotedLine>>,
@@ -85,6 +86,8 @@ objects! {
     Strengthening { operations: Vec<Strengthened>, runs: u64, interleavings: Maybe<Option<u64>> }
     /// An operation with a stronger order.
     Strengthened { op: String, place: PlaceIndex, order: String }
+    /// Runs with the memory `sc`, for a failing run with older stores.
+    WithSc { fails: bool, complete: bool, runs: u64 }
     /// The explanation of a failing run by other runs.
     Why {
         runs: u64,

@@ -24,9 +24,10 @@ impl Report {
         });
         let finding = json!({
             "failure": failure, "from": {"kind": "seed", "seed": "7", "file": null}, "size": size,
-            "original_size": size, "shrunk": null, "proof": null, "strengthening": null, "why": null,
-            "called_from": null, "needs_runtime": null, "trace_file": null, "trace_error": null, "source_file": null,
-            "history_file": null, "replay": "SIM_REPLAY=sim2:0 cargo test", "record": null, "run": run,
+            "original_size": size, "shrunk": null, "proof": null, "strengthening": null, "with_sc": null,
+            "why": null, "called_from": null, "needs_runtime": null, "trace_file": null, "trace_error": null,
+            "source_file": null, "history_file": null, "replay": "SIM_REPLAY=sim2:0 cargo test", "record": null,
+            "run": run,
         });
         let mut json = passed(test);
         json["format"] = json!("unpause failure");

@@ -91,9 +91,12 @@ fn a_failure_that_sc_has_is_shown_without_old_stores() {
 #[cfg_attr(feature = "sim", test)]
 fn a_need_for_old_stores_is_proved_or_the_screen_says_what_was_tried() {
     let report = runner("portfolio").run(|| publishes(0));
-    let shown = words(&report);
+    let (shown, document) = (words(&report), sim::report::json(&report, &Style::default()));
     let with_sc = report.finding.unwrap().with_sc.expect("runs with sc");
     assert!(with_sc.complete && !with_sc.fails);
+    let field =
+        format!("\"with_sc\":{{\"fails\":false,\"complete\":true,\"runs\":{}}}", with_sc.runs);
+    assert!(document.contains(&field), "{document}");
     let needs = format!("needs 1 stale read (with memory = \"sc\", all {} ", with_sc.runs);
     assert!(shown.contains(&needs), "{shown}");
     let searched = Runner::new().hermetic().strategy("exhaustive").run(|| publishes(0));

@@ -239,7 +239,7 @@ impl Judge<'_, '_> {
                 Some(Strengthening { interleavings: Some(runs), ..strengthening })
             }
             AllRuns::Unknown => Some(strengthening),
-            AllRuns::Fail(_) => None,
+            AllRuns::Fail(..) => None,
         }
     }
 }

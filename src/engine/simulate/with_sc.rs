@@ -40,7 +40,7 @@ pub(super) fn find(session: &Session<'_>, run: &Run, runs: u64) -> Option<(WithS
     let (steps_max, begin) = cost_of(session.config);
     let (found, tried) = match all_runs_with_sc(session, run, (begin, steps_max / PARTS.0)) {
         AllRuns::Pass(runs) => (None, WithSc { fails: false, complete: true, runs }),
-        AllRuns::Fail(run) => (Some(*run), WithSc { fails: true, complete: false, runs: 1 }),
+        AllRuns::Fail(run, runs) => (Some(*run), WithSc { fails: true, complete: false, runs }),
         AllRuns::Unknown => by_seeds(session, run, seeds_for(runs), (begin, steps_max / PARTS.1)),
     };
     drop(strong);

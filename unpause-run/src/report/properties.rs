@@ -338,7 +338,7 @@ pub(super) fn report() -> impl Strategy<Value = Report> {
                 same_stores: real,
             }),
             strengthening: None,
-            with_sc: None,
+            with_sc: Some(WithSc { fails: real, complete: !real, runs }),
             why: Some(why(original.steps, from as usize)),
             quoted: vec![QuotedLine { place: here().to_string(), text: text.clone() }; 2],
             called_from: Some(text.clone()),

@@ -23,8 +23,8 @@ const RUNS: u64 = 1_000;
 pub(in crate::engine::simulate) enum AllRuns {
     /// All runs pass. This is their number.
     Pass(u64),
-    /// This run has the same failure.
-    Fail(Box<Run>),
+    /// This run has the same failure. The number counts the runs until then.
+    Fail(Box<Run>, u64),
     /// The search is not complete, has left something out, or has found another failure.
     Unknown,
 }
@@ -95,7 +95,8 @@ fn explore(
         if let Some(failure) = failure.as_ref().filter(|_| !search.is_blocked()) {
             let is_same = Some(failure.signature()) == wanted;
             if is_same {
-                result = AllRuns::Fail(Box::new(worker.extract(run.seed, &run.strategy)));
+                let found = Box::new(worker.extract(run.seed, &run.strategy));
+                result = AllRuns::Fail(found, search.progress().runs + 1);
             }
             worker.forget_histories();
             break;

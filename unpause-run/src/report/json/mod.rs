@@ -17,7 +17,7 @@ use self::writer::Writer;
 use super::names::DisplayNames;
 use super::{
     Finding, Origin, Pattern, Proof, QuotedLine, Report, Shrinking, Size, Strengthened,
-    Strengthening, text,
+    Strengthening, WithSc, text,
 };
 use crate::run::{FaultCount, Outcome};
 use unpause_check::picture::Style;
@@ -125,7 +125,7 @@ fn finding(w: &mut Writer, finding: &Finding) {
         shrunk,
         proof,
         strengthening,
-        with_sc: _,
+        with_sc,
         why,
         quoted,
         called_from,
@@ -187,6 +187,16 @@ fn finding(w: &mut Writer, finding: &Finding) {
             w.close('}');
         }
         None => w.null("strengthening"),
+    }
+    match with_sc {
+        Some(WithSc { fails, complete, runs }) => {
+            w.open_field("with_sc", '{');
+            w.flag("fails", *fails);
+            w.flag("complete", *complete);
+            w.number("runs", *runs);
+            w.close('}');
+        }
+        None => w.null("with_sc"),
     }
     why::write(w, why.as_ref());
     // A circle of locks has a name without an explanation, so the name is not a part of the explanation.

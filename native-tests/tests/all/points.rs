@@ -34,6 +34,7 @@ mod notified;
 mod patient;
 mod readings;
 mod references;
+mod scopes;
 mod shared;
 mod states;
 mod timed;

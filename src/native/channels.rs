@@ -17,6 +17,11 @@
 //! would not make another thread wait. So the search begins again with all instructions if a thread has used such a
 //! cell before a `park`.
 //!
+//! The last thread of a scope decrements a count, and then notifies the thread that waits for the scope. These are two
+//! steps, because the waiting thread reads the count: it may return and park before the notification. A thread that
+//! joins a scoped thread may do both in one step. It is the waiting thread itself, or it is in a scope within. In both
+//! cases, the waiting thread does not wait for the outer scope meanwhile.
+//!
 //! The step has all its accesses as effects. So a search knows which steps conflict.
 //!
 //! No two operations are in one step: the first access of an operation precedes all its other accesses in the code of

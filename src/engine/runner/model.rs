@@ -102,7 +102,8 @@ where
         remarks: String::new(),
     };
     let kind = TestKind { native: true, ..TestKind::default() };
-    let environment = std::env::vars_os().collect();
+    let is_setting = |name: &OsString| name.as_encoded_bytes().starts_with(b"SIM_");
+    let environment = std::env::vars_os().filter(|(name, _)| is_setting(name)).collect();
     let model = Model { site, kind, environment, body: &body, remarks: String::new() };
     model.judge(plan).unwrap_or_else(invalid)
 }
@@ -110,7 +111,7 @@ where
 struct Model<'a> {
     site: Site,
     kind: TestKind,
-    /// The variables of the process.
+    /// The variables of the process that may be settings. Each phase reads them several times.
     environment: Vec<(OsString, OsString)>,
     body: &'a dyn TestBody,
     remarks: String,

@@ -1,7 +1,9 @@
 //! The CPU times of a thread, as Linux counts them. Other systems do not provide them.
 
+use std::cell::RefCell;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The CPU times of a thread since its start.
@@ -52,13 +54,23 @@ fn times_of(text: &str) -> Option<(Duration, Duration)> {
 #[derive(Debug)]
 pub(super) struct Thread {
     /// The folder with the files of the thread. `None` if the system has no such folder.
-    folder: Option<PathBuf>,
+    folder: Option<Arc<Path>>,
 }
 
 impl Thread {
     pub(super) fn current() -> Thread {
-        let link = fs::read_link("/proc/thread-self").ok();
-        Thread { folder: link.map(|link| Path::new("/proc").join(link)) }
+        thread_local! {
+            /// The folder of this thread, and the process in which it was found. A fork changes both.
+            static KNOWN: RefCell<(u32, Option<Arc<Path>>)> = const { RefCell::new((0, None)) };
+        }
+        let process = std::process::id();
+        KNOWN.with_borrow_mut(|known| {
+            if known.0 != process {
+                let link = fs::read_link("/proc/thread-self").ok();
+                *known = (process, link.map(|link| Path::new("/proc").join(link).into()));
+            }
+            Thread { folder: known.1.clone() }
+        })
     }
 
     /// Returns `true` if both are the same thread.

@@ -15,7 +15,7 @@
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Seek, SeekFrom, Write};
+use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use unpause_ordered::Set;
@@ -93,25 +93,36 @@ impl Mark {
         Some(Mark::of(Mark::path(config, site)?)?.0)
     }
 
+    /// Marks a test that has no mark. Returns `None` if it may have one, for example of a dead process.
+    pub(crate) fn first(config: &Config, site: &Site) -> Option<Mark> {
+        let path = Mark::path(config, site)?;
+        let mut marks = marks();
+        if marks.contains(&path) {
+            return None;
+        }
+        write(&mut create(&path).ok()?)?;
+        marks.insert(path.clone());
+        Some(Mark { path, notes: None })
+    }
+
     /// Creates the mark in this file. Also returns the notes that a dead process left in it.
     fn of(path: PathBuf) -> Option<(Mark, Option<Vec<Note>>)> {
         let mut marks = marks();
         if marks.contains(&path) {
             return None;
         }
-        let create = || OpenOptions::new().write(true).create_new(true).open(&path);
-        let (mut file, left) = match create() {
+        let (mut file, left) = match create(&path) {
             Ok(file) => (file, None),
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 fs::create_dir_all(path.parent()?).ok()?;
-                (create().ok()?, None)
+                (create(&path).ok()?, None)
             }
             Err(_) => {
                 let left = take_left(&path)?;
-                (create().ok()?, left)
+                (create(&path).ok()?, left)
             }
         };
-        file.write_all(line(&std::process::id()).as_bytes()).ok()?;
+        write(&mut file)?;
         marks.insert(path.clone());
         let notes = left
             .is_some()
@@ -132,6 +143,16 @@ impl Drop for Mark {
         // An error is ignored, because another process may have removed the file.
         let _ = fs::remove_file(&self.path);
     }
+}
+
+/// Creates the file of a mark. Fails if it exists.
+fn create(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).open(path)
+}
+
+/// Writes the first line of a mark. Returns `None` if it cannot be written.
+fn write(file: &mut File) -> Option<()> {
+    file.write_all(line(&std::process::id()).as_bytes()).ok()
 }
 
 /// Removes the mark of a dead process, and returns its notes. Returns `None` if the process of the mark exists.
@@ -338,10 +359,20 @@ mod tests {
         let site = Site { test: "underway::a_mark_of_this_process".to_owned(), ..site };
         let config = Settings::default().resolve().expect("the defaults are valid");
         let mark = Mark::begin(&config, &site).expect("no other process has this mark");
+        assert!(Mark::first(&config, &site).is_none());
         assert!(Mark::left(&config, &site).is_none());
         leave(&mark.path, u32::MAX, &["seed 1"]);
         assert!(Mark::left(&config, &site).is_none());
         drop(mark);
+        // The first mark is created without a look at an earlier one, so it leaves a mark of a dead process alone.
+        let mark = Mark::first(&config, &site).expect("the file is gone");
+        let path = mark.path.clone();
+        assert!(mark.notes().is_none() && path.exists());
+        drop(mark);
+        leave(&path, u32::MAX, &["seed 1"]);
+        assert!(Mark::first(&config, &site).is_none());
+        assert_eq!(Mark::left(&config, &site).unwrap().notes, [Note::Seed(Seed(1))]);
+        fs::remove_file(&path).unwrap();
     }
 
     #[test]

@@ -261,6 +261,15 @@ pub(crate) fn begin_engine() -> Exclusive {
     Exclusive
 }
 
+/// Calls `act`, and `watch` on another thread. Returns when both have returned.
+#[allow(dead_code, reason = "runs on real threads have another watchdog")]
+pub(crate) fn beside<R>(_delay: Duration, watch: &(dyn Fn() + Sync), act: impl FnOnce() -> R) -> R {
+    std::thread::scope(|scope| {
+        scope.spawn(watch);
+        act()
+    })
+}
+
 /// Returns `None`: no created thread is noticed.
 #[inline]
 #[allow(dead_code, reason = "runs on real threads consist of such threads")]

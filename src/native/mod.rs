@@ -52,7 +52,7 @@ use unpause_native::{
 
 pub use unpause_native::Rule;
 pub(crate) use unpause_native::{
-    inside as is_stepped, location as place, on_abort, outside, point,
+    beside, inside as is_stepped, location as place, on_abort, outside, point,
 };
 
 pub(crate) use self::beyond::set_deadline;

@@ -141,10 +141,7 @@ fn refuse_nesting() {
 /// Calls `act` under the watchdog, unless it is disabled. The watchdog also ends when `act` panics.
 fn watched<T>(session: &Session<'_>, act: impl FnOnce() -> T) -> T {
     let _engine = native::begin_engine();
-    std::thread::scope(|scope| {
-        if let Some(patience) = session.config.hang {
-            scope.spawn(move || watchdog::watch(session, patience));
-        }
+    let act = || {
         let _ended = session.watch.end_on_drop();
         let act = || budget::without_tokio(act);
         // Plain threads of the runs are coroutines of OS threads, which are used again by other runs.
@@ -154,7 +151,17 @@ fn watched<T>(session: &Session<'_>, act: impl FnOnce() -> T) -> T {
         };
         session.note_threads_left(left);
         done
-    })
+    };
+    let Some(patience) = session.config.hang else { return act() };
+    let watch = || watchdog::watch(session, patience);
+    match session.config.is_native() {
+        // A test of plain threads may take less time than the creation of a thread.
+        true => native::beside(watchdog::FIRST, &watch, act),
+        false => std::thread::scope(|scope| {
+            scope.spawn(watch);
+            act()
+        }),
+    }
 }
 
 /// Replays the traces that the user keeps, then runs the seeds.

@@ -166,7 +166,7 @@ impl WatchedWorker {
 }
 
 /// The time before the first check of the workers.
-const FIRST: Duration = Duration::from_millis(5);
+pub(super) const FIRST: Duration = Duration::from_millis(5);
 
 thread_local! {
     static HERE: RefCell<Option<Arc<WatchedWorker>>> = const { RefCell::new(None) };

@@ -21,6 +21,8 @@ pub(super) struct Look {
     pub(super) memory: u64,
     /// The number of events in the run before this access.
     pub(super) seen: usize,
+    /// True for an access in a call of a library whose loops count their rounds, except the first access of the call.
+    pub(super) is_in_call: bool,
 }
 
 impl Look {
@@ -41,7 +43,8 @@ impl Look {
     /// Returns an access that is not performed yet, without its hashes.
     pub(super) fn at(address: usize, site: &Site) -> Look {
         let seen = WORLD.with(World::events);
-        Look { lines: site.lines, address, value: 0, left: None, state: 0, memory: 0, seen }
+        let (lines, is_in_call) = (site.lines, site.library.is_some());
+        Look { lines, address, value: 0, left: None, state: 0, memory: 0, seen, is_in_call }
     }
 
     /// Returns `true` for an access to this address, or a yield with the address 0, at this place.

@@ -19,6 +19,7 @@ mod families;
 mod futexes;
 mod helper;
 mod isolation;
+mod library_calls;
 mod locks;
 mod looks;
 mod loops;
@@ -127,6 +128,10 @@ pub static CHECKS: &[(&str, fn())] = &[
     (
         "spawns_on_a_runtime_of_one_thread_are_known",
         turns::checks::spawns_on_a_runtime_of_one_thread_are_known,
+    ),
+    (
+        "the_first_access_of_a_library_call_is_known",
+        library_calls::checks::the_first_access_of_a_library_call_is_known,
     ),
     ("changes_of_counts_are_known", references::checks::changes_of_counts_are_known),
     (

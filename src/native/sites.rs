@@ -12,6 +12,7 @@ use unpause_native::{Execution, Frame, location, shortened};
 pub(super) use self::kept_sites::KeptSites;
 use super::by_number::ByNumber;
 use super::channels::{self, Position};
+use super::library_calls::{self, LibraryCall};
 use super::locks::LockStep;
 use super::orders;
 use super::queues;
@@ -40,7 +41,7 @@ impl Site {
         is_behind: false,
         spawns_in_turn: false,
         part: CodePart::Visible,
-        backs_off: false,
+        library: None,
         wakes_spuriously: false,
         loose: None,
         is_weak: false,
@@ -76,8 +77,8 @@ pub(super) struct SiteParts {
     /// True in the spawn of a task if no decision changes the order of the task: see [`turns`].
     pub(super) spawns_in_turn: bool,
     part: CodePart,
-    /// True in code that spins for a bounded number of rounds and counts them on the stack.
-    pub(super) backs_off: bool,
+    /// The place in a call of a library that spins for a bounded number of rounds and counts them on the stack, if any.
+    pub(super) library: Option<LibraryCall>,
     /// True if the program can observe that a wait here ends without a wake-up. The locks of std wait again instead.
     pub(super) wakes_spuriously: bool,
     /// The function of shuttle's names that has called std here, if it promises less than std's function.
@@ -192,7 +193,7 @@ impl Sites {
         let find = || {
             let frames = execution.frames(thread);
             let parts = site(&frames);
-            let lines = hash_of_lines(&frames, parts.backs_off).unwrap_or(caller);
+            let lines = hash_of_lines(&frames, parts.library.is_some()).unwrap_or(caller);
             Site(Box::leak(Box::new(SiteParts { caller, lines, ..parts })))
         };
         *self.known.entry(caller).or_insert_with(find)
@@ -209,7 +210,7 @@ impl Sites {
 /// because the compiler may merge operations from several of its lines, and builds differ in this.
 fn hash_of_lines(frames: &[Frame], backs_off: bool) -> Option<u64> {
     let counts = |frame: &&Frame| {
-        frame.line > 0 && !(backs_off && (frame.is_of_std() || self::backs_off(frame)))
+        frame.line > 0 && !(backs_off && (frame.is_of_std() || library_calls::backs_off(frame)))
     };
     let mut lines = frames.iter().filter(counts).peekable();
     lines.peek()?;
@@ -289,7 +290,7 @@ pub(super) fn site(frames: &[Frame]) -> SiteParts {
         is_behind: lock.is_none() && queues::is_behind(frames),
         spawns_in_turn: turns::spawns(frames),
         part,
-        backs_off: frames.iter().take(BACKING).any(backs_off),
+        library: LibraryCall::of(frames),
         wakes_spuriously: wakes_spuriously(inner),
         loose: loose(frames),
         is_weak: !inner.iter().any(|frame| primitive(frame).is_some()) && inner.iter().any(is_weak),
@@ -350,16 +351,6 @@ const LOOPED: usize = 2;
 /// Returns `true` for a function of parking_lot.
 fn is_of_lock_crate(frame: &Frame) -> bool {
     ["/parking_lot-", "/lock_api-"].iter().any(|package| frame.file.contains(package))
-}
-
-/// The number of innermost functions to search for a function that spins with a bound.
-const BACKING: usize = 12;
-
-/// Returns `true` for a function that spins with a bound, or with growing pauses, and reads nothing but memory.
-fn backs_off(frame: &Frame) -> bool {
-    let files =
-        ["/std/src/sync/mpmc/", "/crossbeam-", "/parking_lot", "/concurrent-queue-", "/flume-"];
-    files.iter().any(|file| frame.file.contains(file))
 }
 
 /// Returns `true` if a wait in these std functions may end without a wake-up, as documented by std.

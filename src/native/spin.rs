@@ -4,7 +4,7 @@
 //! nothing if the thread would loop for ever. But a loop that counts its rounds terminates by itself. So the registers
 //! of the rounds must be the same. Two consecutive rounds must also have the same stack, and the same values beside the
 //! locks that they release. Otherwise the loop is held after [`ROUNDS`] rounds, and sooner in a library known to count
-//! ([`SiteParts::backs_off`]). Before that, the loop gets rounds without points, in which it may terminate.
+//! ([`super::library_calls`]). Before that, the loop gets rounds without points, in which it may terminate.
 //!
 //! If no other thread can continue, a held thread runs for some rounds. In the first attempts, the time does not
 //! advance, because in real time these rounds take microseconds. If they change nothing, the thread runs again after
@@ -35,6 +35,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use unpause_native::{Access, Operation};
 
 use super::endless;
+use super::library_calls::FirstAccesses;
 use super::looks::{Look, Release, Repeated, Round};
 use super::orders;
 use super::shortened;
@@ -105,6 +106,8 @@ pub(super) struct Looks {
     guards: [u64; GUARDS],
     /// The last calls of locks that are single operations, in a run of a search.
     calls: Vec<Look>,
+    /// The first accesses of the calls of libraries.
+    first: FirstAccesses,
     /// True if the run belongs to a search, which [recognizes](super::endless) each loop that counts.
     is_search: bool,
     /// The last read of the thread in a search, if the thread has done nothing else since, except yields.
@@ -120,8 +123,9 @@ impl Looks {
     //
     // Hashes are costly, and only rounds with equal values are compared. A load gets its hashes when its value is
     // known, because it changes nothing. The value that a change leaves is often known before.
-    pub(super) fn next(&self, thread: usize, access: &Access, site: &Site) -> Look {
-        let look = Look::at(access.address, site);
+    pub(super) fn next(&mut self, thread: usize, access: &Access, site: &Site) -> Look {
+        let is_in_call = !self.first.begins_call(site) && site.library.is_some();
+        let look = Look { is_in_call, ..Look::at(access.address, site) };
         let may_equal = |other: &Look| match access.operation {
             Operation::Load => false,
             Operation::Store => other.left == Some(access.operand),
@@ -130,7 +134,7 @@ impl Looks {
         };
         let repeats_last =
             || self.last.is_some_and(|last| last.is_here(&look)) && orders::are_searched();
-        match !site.backs_off && self.is_compared(&look, may_equal) || repeats_last() {
+        match !look.is_in_call && self.is_compared(&look, may_equal) || repeats_last() {
             true => self.hashed(thread, look, site),
             false => look,
         }
@@ -139,7 +143,7 @@ impl Looks {
     /// Returns the yield that a thread has requested.
     fn next_yield(&self, thread: usize, site: &Site) -> Look {
         let look = Look::at(0, site);
-        let is_compared = !site.backs_off && self.is_compared(&look, |_| true);
+        let is_compared = !look.is_in_call && self.is_compared(&look, |_| true);
         if is_compared { self.hashed(thread, look, site) } else { look }
     }
 
@@ -195,7 +199,7 @@ impl Looks {
     pub(super) fn repeated(&mut self, thread: usize, look: &mut Look, site: &Site) -> Repeated {
         self.found = self.rounds(look);
         let Some((period, rounds)) = self.found else { return Repeated::No };
-        if rounds >= ROUNDS_ALIKE && look.state == 0 && !site.backs_off {
+        if rounds >= ROUNDS_ALIKE && look.state == 0 && !look.is_in_call {
             *look = self.hashed(thread, *look, site);
         }
         if self.is_search && rounds == ROUNDS_ALIKE - 1 && look.state != 0 {
@@ -205,7 +209,8 @@ impl Looks {
         let earlier =
             || self.looks.iter().rev().skip(period - 1).step_by(period).take(ROUNDS_ALIKE - 1);
         // The registers of a spinning library prove nothing: some builds count in registers, others in memory.
-        let is_endless = !site.backs_off
+        let is_of_library = round.iter().all(|look| look.is_in_call);
+        let is_endless = !is_of_library
             && rounds >= ROUNDS_ALIKE
             && look.state != 0
             && earlier().all(|past| past.state == look.state)
@@ -216,14 +221,14 @@ impl Looks {
                 false => Repeated::No,
             };
         }
-        let enough = if site.backs_off { ROUNDS_OF_LIBRARY } else { ROUNDS };
+        let enough = if is_of_library { ROUNDS_OF_LIBRARY } else { ROUNDS };
         if !is_endless && rounds < enough {
             return Repeated::No;
         }
         let free = if is_endless && self.times == 0 { 0 } else { FREE << self.times };
         let is_shortened = is_endless && free > SHORT && shortened::shortens();
         let free = if is_shortened { SHORT } else { free };
-        if !is_endless && !site.backs_off {
+        if !is_endless && !is_of_library {
             endless::note_counted(*site);
         }
         if self.again < free {
@@ -400,7 +405,7 @@ impl Looks {
     fn completed(&mut self, thread: usize, look: Look, site: &Site) -> Look {
         let repeats = self.here(&look).any(|other| other.is_same(&look));
         self.repeats = repeats;
-        let is_load = look.state == 0 && look.left.is_none() && !site.backs_off;
+        let is_load = look.state == 0 && look.left.is_none() && !look.is_in_call;
         match self.repeats && is_load && self.is_compared(&look, |other| other.is_same(&look)) {
             true => self.hashed(thread, look, site),
             false => look,
@@ -470,6 +475,7 @@ impl Looks {
     pub(super) fn emptied(mut self) -> Looks {
         self.forget();
         self.waiting_for_time.clear();
+        self.first.clear();
         self.began = None;
         self
     }

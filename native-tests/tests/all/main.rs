@@ -25,6 +25,7 @@ mod orders;
 mod points;
 mod programs;
 mod random;
+mod repeated_calls;
 mod screens;
 mod searches;
 mod settings;

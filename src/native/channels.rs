@@ -1,11 +1,11 @@
 //! Operations of channels and of some other objects that take few steps, in place of one step for each access to their
 //! memory.
 //!
-//! Each operation of a channel or queue acts as if it took effect at one moment. If another thread acts within an
-//! operation, it could as well act before or after the operation, with the same outcome. In a search and in three
-//! quarters of the seeds, an access of an operation takes effect in the step of the previous access, if it follows that
-//! access in the code. The same applies to free locks, futex waits and wakes within the operation. A new step begins
-//! after a wait, and where the operation repeats code.
+//! An operation of a channel or queue acts as if it took effect at one moment, with [exceptions](APART). If another
+//! thread acts within an operation, it could as well act before or after the operation, with the same outcome. In a
+//! search and in three quarters of the seeds, an access of an operation takes effect in the step of the previous
+//! access, if it follows that access in the code. The same applies to free locks, futex waits and wakes within the operation. A
+//! new step begins after a wait, and where the operation repeats code.
 //!
 //! In a search, this also applies to rendezvous channels, to [queues of parking_lot](super::lot_queues), to values that
 //! are initialized once, and to scopes of threads. Some of their operations take effect at several moments, but between
@@ -80,7 +80,15 @@ pub(super) struct Position {
     is_of_lock: bool,
     /// True for a cell of once_cell.
     is_of_cell: bool,
+    /// True for an access that is a step of its own, because the operation takes effect at several moments.
+    is_apart: bool,
 }
+
+/// The functions that take effect at several moments, and their files. Other threads can distinguish these moments: a
+/// full queue drops its oldest value before it has the new value, and a channel without receivers refuses messages
+/// before it has dropped its own.
+const APART: &[(&str, &str)] =
+    &[("/array_queue.rs", "force_push"), ("/flavors/list.rs", "discard_all_messages")];
 
 /// The folders of channels, and the files whose functions are parts of operations. The first access of each operation
 /// that begins in one of these files is always the same, except where the code repeats.
@@ -128,8 +136,17 @@ impl Position {
         let operation = within(frames, "/crossbeam-", CODE)?;
         let is_other = |frame: &Frame| RENDEZVOUS.iter().any(|end| frame.file.ends_with(end));
         let kind = if operation.iter().any(is_other) { Short::All } else { Short::Channels };
-        let position = Position::new(operation, kind)?;
-        Some(Position { is_try: is_try(operation, &frames[operation.len()..]), ..position })
+        let is_apart = |frame: &Frame| {
+            let is_in = |(file, name): &(&str, &str)| {
+                frame.file.ends_with(file) && last_name(&frame.function) == *name
+            };
+            APART.iter().any(is_in)
+        };
+        Some(Position {
+            is_try: is_try(operation, &frames[operation.len()..]),
+            is_apart: operation.iter().any(is_apart),
+            ..Position::new(operation, kind)?
+        })
     }
 
     fn of_parking(frames: &[Frame]) -> Option<Position> {
@@ -160,8 +177,9 @@ impl Position {
             return None;
         }
         let function = hasher.finish();
-        let (is_try, repeats, is_of_lock, is_of_cell) = (false, false, false, false);
-        Some(Position { function, lines, kind, is_try, repeats, is_of_lock, is_of_cell })
+        let (is_try, repeats, is_of_lock) = (false, false, false);
+        let (is_of_cell, is_apart) = (false, false);
+        Some(Position { function, lines, kind, is_try, repeats, is_of_lock, is_of_cell, is_apart })
     }
 
     /// Returns `true` for a channel with a buffer, or a queue.
@@ -173,7 +191,7 @@ impl Position {
     fn follows(&self, other: &Position, short: Short) -> bool {
         let tries_again = || short == Short::All && self.is_try && other.is_try;
         let follows = || self.is_behind(other) || self.repeats || tries_again();
-        self.function == other.function && follows()
+        self.function == other.function && !self.is_apart && follows()
     }
 
     /// Returns `true` if the lines of this place follow the lines of another place. Code that the compiler has merged

@@ -2,9 +2,9 @@
 //!
 //! A loop of a library spins for a bounded number of rounds, or with growing pauses, and reads nothing but memory. So
 //! a thread that repeats its reads there needs no points for the repetitions. The same does not hold for a loop of the
-//! user that calls the library in each round: `for _ in 0..4 { receiver.try_recv() }` reads the same in each round, too,
-//! but its rounds have results. Each of its rounds contains the first access of a call. A library's own loop contains
-//! this access only if the loop begins with it. Such a loop is then treated like a loop of the user.
+//! user that calls the library in each round: `for _ in 0..4 { receiver.try_recv() }` reads the same in each round,
+//! too, but its rounds have results. Each of its rounds contains the first access of a call. A library's own loop
+//! contains this access only if the loop begins with it. Such a loop is then treated like a loop of the user.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

@@ -29,6 +29,7 @@ mod repeated_calls;
 mod screens;
 mod searches;
 mod settings;
+mod several_moments;
 mod shares;
 mod shrinking;
 mod std_search;

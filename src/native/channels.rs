@@ -4,8 +4,8 @@
 //! An operation of a channel or queue acts as if it took effect at one moment, with [exceptions](APART). If another
 //! thread acts within an operation, it could as well act before or after the operation, with the same outcome. In a
 //! search and in three quarters of the seeds, an access of an operation takes effect in the step of the previous
-//! access, if it follows that access in the code. The same applies to free locks, futex waits and wakes within the operation. A
-//! new step begins after a wait, and where the operation repeats code.
+//! access, if it follows that access in the code. The same applies to free locks, futex waits and wakes within the
+//! operation. A new step begins after a wait, and where the operation repeats code.
 //!
 //! In a search, this also applies to rendezvous channels, to [queues of parking_lot](super::lot_queues), to values that
 //! are initialized once, and to scopes of threads. Some of their operations take effect at several moments, but between

@@ -110,7 +110,7 @@ impl Subject for Cells {
     }
 
     fn first(program: &Program<Self>) -> Self {
-        Cells { cells: Default::default(), lazy_fails: program.variant / 5 % 2 == 0 }
+        Cells { cells: Default::default(), lazy_fails: (program.variant / 5).is_multiple_of(2) }
     }
 
     fn step(&mut self, act: Act, local: &mut Local, words: &mut [i64; 2]) -> Option<bool> {

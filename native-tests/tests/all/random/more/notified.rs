@@ -139,14 +139,14 @@ impl Subject for Notified {
 
     /// The first thread ends all waits, in most programs.
     fn finish(program: &mut Program<Self>) {
-        if program.variant / 2 % 8 > 0 {
+        if !(program.variant / 2).is_multiple_of(8) {
             program.threads[0].push(Command::Own(Act::SetNotify(5, true)));
         }
     }
 
     fn first(program: &Program<Self>) -> Self {
         Notified {
-            is_of_std: program.variant % 2 == 0,
+            is_of_std: program.variant.is_multiple_of(2),
             owner: None,
             value: 0,
             counter: 0,
@@ -221,7 +221,7 @@ impl Subject for Notified {
 
     fn execute(program: &Program<Self>) -> Outcome {
         let words = Arc::new(Words::default());
-        let objects = Arc::new(if program.variant % 2 == 0 {
+        let objects = Arc::new(if program.variant.is_multiple_of(2) {
             Objects::Std(Mutex::new(0), Condvar::new())
         } else {
             Objects::Lot(parking_lot::Mutex::new(0), parking_lot::Condvar::new())

@@ -38,7 +38,7 @@ const UNBOUNDED: usize = usize::MAX;
 
 /// Returns the capacity of the channel, and `true` for a channel of std.
 fn kind(variant: u64) -> (usize, bool) {
-    ([0, 0, 1, 2, UNBOUNDED][variant as usize % 5], variant / 5 % 2 == 0)
+    ([0, 0, 1, 2, UNBOUNDED][variant as usize % 5], (variant / 5).is_multiple_of(2))
 }
 
 impl Rendezvous {

@@ -34,7 +34,7 @@ pub(super) fn by_time<O, R>(operations: &[Operation<O, R>]) -> Result<Vec<Moment
         Some(moments) => Ok(moments),
         None => {
             let mut events = Vec::with_capacity(count);
-            events.extend(timed(operations));
+            events.extend(timed(operations).map(|(time, moment)| (time, moment.number())));
             sorted_by_time(events)
         }
     }
@@ -74,16 +74,16 @@ fn placed_by_time<O, R>(
 }
 
 // The sorting functions are not generic over models, so the sorting code is compiled only once.
-fn sorted_by_time(mut events: Vec<(u64, Moment)>) -> Result<Vec<Moment>, Malformed> {
+fn sorted_by_time(mut events: Vec<(u64, u32)>) -> Result<Vec<Moment>, Malformed> {
     events.sort_unstable();
     for pair in events.windows(2) {
         let ((time, other), (next, moment)) = (pair[0], pair[1]);
         if time == next {
-            let kind = MalformedKind::SameTime { other: other.index(), time };
-            return Err(Malformed { operation: moment.index(), kind });
+            let (other, operation) = (Moment::of(other).index(), Moment::of(moment).index());
+            return Err(Malformed { operation, kind: MalformedKind::SameTime { other, time } });
         }
     }
-    Ok(events.into_iter().map(|(_, moment)| moment).collect())
+    Ok(events.into_iter().map(|(_, moment)| Moment::of(moment)).collect())
 }
 
 /// The events of a history, grouped by key, each group sorted by time.

@@ -83,7 +83,7 @@ enum Rank {
 
 fn best_first(moves: &mut [Move]) {
     // The sort is stable: returning operations remain sorted by return, and pending operations by invocation.
-    moves.sort_by_key(|way| way.rank);
+    unpause_ordered::sort_by_key(moves, |way| way.rank);
 }
 
 /// The result of a probe.

@@ -27,6 +27,16 @@ impl Moment {
         Moment(index.expect("fewer than 2^31 operations") << 1 | u32::from(is_return))
     }
 
+    /// Returns the moment of a [`number`](Moment::number).
+    pub(super) fn of(number: u32) -> Moment {
+        Moment(number)
+    }
+
+    /// Returns the moment as a number, in the same order.
+    pub(super) fn number(self) -> u32 {
+        self.0
+    }
+
     pub(super) fn index(self) -> usize {
         (self.0 >> 1) as usize
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{FileSample, NilRead, RegisteredModel, Value, no_such_call, unexpected};
+use super::{FileSample, NilRead, RegisteredModel, Value, map_of, no_such_call, unexpected};
 use crate::Model;
 use crate::datum::Datum;
 
@@ -34,7 +34,7 @@ impl<A> Bank<A> {
 impl<A: Ord> FromIterator<(A, i64)> for Bank<A> {
     /// Creates a bank with these accounts; of two accounts with the same name, the later one wins.
     fn from_iter<I: IntoIterator<Item = (A, i64)>>(accounts: I) -> Self {
-        Bank { balances: Some(accounts.into_iter().collect()) }
+        Bank { balances: Some(map_of(accounts)) }
     }
 }
 
@@ -142,7 +142,7 @@ impl RegisteredModel for Bank {
     }
 
     fn alphabet() -> Vec<(Self::Op, Vec<Self::Ret>)> {
-        let read = |one, two| BankRet::Balances([(1, one), (2, two)].into());
+        let read = |one, two| BankRet::Balances(map_of([(1, one), (2, two)]));
         vec![
             (BankOp::Transfer { from: 1, to: 2, amount: 3 }, vec![BankRet::Done]),
             (BankOp::Read, vec![read(2, 8), read(5, 5), read(5, 8), read(2, 9)]),
@@ -219,7 +219,12 @@ fn balances(accounts: &Datum) -> Result<BTreeMap<Datum, i64>, String> {
         Some(balance) => Ok((self::account(account), balance)),
         None => unexpected(wanted, accounts),
     };
-    entries.iter().map(balance).collect()
+    let mut balances = BTreeMap::new();
+    for entry in entries.iter() {
+        let (account, balance) = balance(entry)?;
+        balances.insert(account, balance);
+    }
+    Ok(balances)
 }
 
 /// Returns the name of an account. The keys of a JSON map are always texts, so a text that denotes a number counts as

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{FileSample, NilRead, RegisteredModel, Value, no_such_call, unexpected};
+use super::{FileSample, NilRead, RegisteredModel, Value, no_such_call, set_of, unexpected};
 use crate::Model;
 use crate::datum::Datum;
 
@@ -35,7 +35,7 @@ impl<T> Default for GrowSet<T> {
 impl<T: Ord> FromIterator<T> for GrowSet<T> {
     /// Creates a set of these members.
     fn from_iter<I: IntoIterator<Item = T>>(members: I) -> Self {
-        GrowSet(members.into_iter().collect())
+        GrowSet(set_of(members))
     }
 }
 
@@ -116,7 +116,7 @@ impl RegisteredModel for GrowSet {
     }
 
     fn alphabet() -> Vec<(Self::Op, Vec<Self::Ret>)> {
-        let members = |members: &[u64]| GrowSetRet::Members(members.iter().copied().collect());
+        let members = |members: &[u64]| GrowSetRet::Members(set_of(members.iter().copied()));
         vec![
             (GrowSetOp::Add(1), vec![GrowSetRet::Done]),
             (GrowSetOp::Read, vec![members(&[1]), members(&[2]), members(&[1, 2]), members(&[])]),
@@ -165,7 +165,7 @@ impl RegisteredModel for GrowSet {
 /// Returns the members of a set or a list. JSON has no sets, so a list may represent a set.
 fn members_of(value: &Datum) -> Result<BTreeSet<Datum>, String> {
     match value {
-        Datum::Set(members) | Datum::List(members) => Ok(members.iter().cloned().collect()),
+        Datum::Set(members) | Datum::List(members) => Ok(set_of(members.iter().cloned())),
         other => unexpected("a set or a list of members", other),
     }
 }

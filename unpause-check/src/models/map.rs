@@ -1,6 +1,6 @@
 //! A map of values by key.
 
-use std::collections::BTreeMap;
+use unpause_ordered::Map as Ordered;
 
 use super::written::{datum, done};
 use super::{FileSample, NilRead, RegisteredModel, Value, no_such_call, unexpected};
@@ -21,12 +21,12 @@ use crate::{Key, Model};
 /// assert_eq!(map.step(&Delete("a")), MapRet::Value(Some(2)));
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Map<K = u64, V = u64>(BTreeMap<K, V>);
+pub struct Map<K = u64, V = u64>(Ordered<K, V>);
 
 impl<K, V> Map<K, V> {
     /// Creates an empty map.
     pub fn new() -> Self {
-        Map(BTreeMap::new())
+        Map(Ordered::new())
     }
 }
 

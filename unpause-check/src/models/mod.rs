@@ -19,6 +19,7 @@ mod text_map;
 mod versioned_register;
 mod written;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::hash::Hash;
 
@@ -190,11 +191,29 @@ pub enum NilRead {
 
 /// Returns the error `expected …, found …` of [`RegisteredModel::call`] and [`RegisteredModel::outcome`].
 fn unexpected<T>(wanted: &str, found: &Datum) -> Result<T, String> {
+    Err(expected_text(wanted, found))
+}
+
+fn expected_text(wanted: &str, found: &Datum) -> String {
     let mut text = found.to_string();
     if text.chars().count() > 60 {
         text = text.chars().take(60).chain(['…']).collect();
     }
-    Err(format!("expected {wanted}, found {text}"))
+    format!("expected {wanted}, found {text}")
+}
+
+/// Collects the entries of a map. The `collect` of std compiles a sort for each type, these insertions do not.
+fn map_of<K: Ord, V>(entries: impl IntoIterator<Item = (K, V)>) -> BTreeMap<K, V> {
+    let mut map = BTreeMap::new();
+    map.extend(entries);
+    map
+}
+
+/// Collects the members of a set, like [`map_of`].
+fn set_of<T: Ord>(members: impl IntoIterator<Item = T>) -> BTreeSet<T> {
+    let mut set = BTreeSet::new();
+    set.extend(members);
+    set
 }
 
 /// Creates a collection from the list in a file, for [`RegisteredModel::recorded`]; empty by default.

@@ -1,6 +1,6 @@
 //! Several registers with transactions that read and write them together.
 
-use std::collections::BTreeMap;
+use unpause_ordered::Map as Ordered;
 
 use super::{FileSample, NilRead, RegisteredModel, Value, no_such_call, unexpected};
 use crate::datum::Datum;
@@ -18,12 +18,12 @@ use crate::{Key, Model};
 /// assert_eq!(registers.step(&swap), MultiRegisterRet(told));
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct MultiRegister<K = u64, T = u64>(BTreeMap<K, T>);
+pub struct MultiRegister<K = u64, T = u64>(Ordered<K, T>);
 
 impl<K, T> MultiRegister<K, T> {
     /// Creates registers without values.
     pub fn new() -> Self {
-        MultiRegister(BTreeMap::new())
+        MultiRegister(Ordered::new())
     }
 }
 

@@ -48,7 +48,7 @@ impl<T: Ord> FromIterator<T> for PriorityQueue<T> {
     /// Creates a priority queue of these items.
     fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
         let mut items: Vec<T> = items.into_iter().collect();
-        items.sort();
+        unpause_ordered::sort(&mut items);
         items.reverse();
         PriorityQueue(items)
     }

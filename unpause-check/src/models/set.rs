@@ -1,6 +1,6 @@
 //! A set of values.
 
-use std::collections::BTreeSet;
+use unpause_ordered::Set as Ordered;
 
 use super::written::{datum, each};
 use super::{FileSample, NilRead, RegisteredModel, Value, no_such_call, unexpected};
@@ -21,12 +21,12 @@ use crate::{Key, Model};
 /// assert!(!set.step(&Contains("a")));
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Set<T = u64>(BTreeSet<T>);
+pub struct Set<T = u64>(Ordered<T>);
 
 impl<T> Set<T> {
     /// Creates an empty set.
     pub fn new() -> Self {
-        Set(BTreeSet::new())
+        Set(Ordered::new())
     }
 }
 

@@ -1,6 +1,6 @@
 //! A map from keys to texts with an append operation.
 
-use std::collections::BTreeMap;
+use unpause_ordered::Map as Ordered;
 
 use super::{FileSample, NilRead, RegisteredModel, Value, no_such_call, unexpected};
 use crate::datum::Datum;
@@ -20,13 +20,13 @@ use crate::{Key, Model};
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct TextMap<K = u64> {
     // Invariant, maintained by `change`: no text is empty, so that equal maps are equal.
-    texts: BTreeMap<K, String>,
+    texts: Ordered<K, String>,
 }
 
 impl<K> TextMap<K> {
     /// Creates a map in which every text is empty.
     pub fn new() -> Self {
-        TextMap { texts: BTreeMap::new() }
+        TextMap { texts: Ordered::new() }
     }
 }
 

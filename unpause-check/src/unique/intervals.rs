@@ -128,7 +128,7 @@ pub(super) fn fewest(
     last: u32,
 ) -> Option<Vec<u32>> {
     let mut near: Vec<_> = ranges.filter(|(from, to, _)| *from <= last && *to > first).collect();
-    near.sort_unstable();
+    unpause_ordered::sort(&mut near);
     let (mut chosen, mut covered, mut next) = (Vec::new(), first, 0);
     while covered <= last {
         // Among the ranges that leave no gap, the range that reaches furthest is chosen. The passed ranges do not reach

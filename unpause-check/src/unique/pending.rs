@@ -55,7 +55,9 @@ pub(super) fn decide(collection: impl Collection, mut items: Items) -> Ruling {
         items.keep(*value);
     }
     // Step 3: the item that must leave first gets the removal that was invoked first. The other items stay inside.
-    due.sort_unstable();
+    unpause_ordered::sort_by_number(&mut due, |(end, value)| {
+        u64::from(*end) << 32 | u64::from(*value)
+    });
     for (place, (_, value)) in due.into_iter().enumerate().take(items.unknown.len()) {
         items.assign(value, items.unknown[place]);
     }

@@ -20,7 +20,7 @@
 //! Two cursors construct the order, one over additions and one over removals. Each cursor passes every item that can be
 //! next, and an item passed by both is next in the order. O(n), besides sorting (see `placed.rs`).
 
-use unpause_ordered::sort_by_key;
+use unpause_ordered::{sort_by_key, sort_by_number};
 mod contradictions;
 
 use self::contradictions::out_of_order;
@@ -196,7 +196,8 @@ impl QueueCheck {
             }
         }
         // The earliest deadline gets the earliest removal. If this matching fails, every matching fails.
-        deadlines.sort_unstable();
+        sort_by_number(&mut deadlines, |(_, item, _)| u64::from(*item));
+        sort_by_number(&mut deadlines, |(deadline, ..)| *deadline);
         for (number, &(deadline, item, _)) in deadlines.iter().enumerate() {
             let removal = self.removals.get(number).copied();
             let Some(removal) = removal.filter(|it| self.times[*it as usize].0 < deadline) else {

@@ -111,7 +111,7 @@ impl Contradiction {
         // If an operation is mentioned several times, the first mention is kept in its position, because the text
         // refers to it.
         let mut first: Vec<(u32, usize)> = operations.iter().copied().zip(0..).collect();
-        first.sort_unstable();
+        unpause_ordered::sort(&mut first);
         first.dedup_by_key(|(operation, _)| *operation);
         sort_by_number(&mut first, |(_, place)| *place as u64);
         let operations = first.into_iter().map(|(operation, _)| operation).collect();

@@ -20,7 +20,8 @@ impl RegisterCheck<'_> {
         if failed.is_empty() {
             return Some(order);
         }
-        failed.sort_unstable();
+        // The indexes are in order, and the sort is stable.
+        sort_by_number(&mut failed, |(invoked, ..)| *invoked);
         let other_value = self.other_value(&order);
         let mut by_return = Ends::new(&order, |op| self.spans[op as usize].returned);
         let limits = self.limits(&order);

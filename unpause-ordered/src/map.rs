@@ -8,6 +8,8 @@ use std::ops::{Bound, Index, RangeBounds};
 
 use crate::search::search;
 
+use iter::IterMut;
+
 pub use iter::Iter;
 
 mod iter;
@@ -42,6 +44,15 @@ type Piece<K, V> = Vec<(K, V)>;
 struct At {
     piece: usize,
     entry: usize,
+}
+
+/// Returns the position of an entry found in a piece. Compiled once, unlike the methods of `Result`.
+#[inline]
+fn in_piece(piece: usize, found: Result<usize, usize>) -> Result<At, At> {
+    match found {
+        Ok(entry) => Ok(At { piece, entry }),
+        Err(entry) => Err(At { piece, entry }),
+    }
 }
 
 impl<K, V> Map<K, V> {
@@ -84,8 +95,7 @@ impl<K, V> Map<K, V> {
 
     /// Returns all entries in order, with mutable values.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (&K, &mut V)> {
-        let more = self.more.iter_mut().flatten();
-        self.first.iter_mut().chain(more).map(|(key, value)| (&*key, value))
+        IterMut { front: self.first.iter_mut(), more: self.more.iter_mut() }
     }
 
     /// Returns all values in the order of their keys, mutably.
@@ -122,8 +132,10 @@ impl<K, V> Map<K, V> {
 
     /// Keeps the entries for which `keep` returns `true`. Cost: O(n).
     pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
-        for piece in std::iter::once(&mut self.first).chain(&mut self.more) {
-            piece.retain_mut(|(key, value)| keep(key, value));
+        let mut keep = |entry: &mut (K, V)| keep(&entry.0, &mut entry.1);
+        self.first.retain_mut(&mut keep);
+        for piece in &mut self.more {
+            piece.retain_mut(&mut keep);
         }
         self.more.retain(|piece| !piece.is_empty());
         self.fill_first();
@@ -170,20 +182,28 @@ impl<K, V> Map<K, V> {
 
     /// Inserts an entry at its position, and returns the final position.
     fn put(&mut self, mut at: At, key: K, value: V) -> At {
-        if self.piece(at.piece).len() == MOST {
-            let piece = self.piece_mut(at.piece);
-            // If the map grows at its end, the full piece stays whole, so pieces remain full.
-            let from = if at.entry == MOST { MOST } else { MOST / 2 };
+        let piece = self.piece_mut(at.piece);
+        if piece.len() == MOST {
+            let (from, place) = halved(at);
             let rest = piece.split_off(from);
             self.more.insert(at.piece, rest);
-            if at.entry > from || from == MOST {
-                at = At { piece: at.piece + 1, entry: at.entry - from };
-            }
+            at = place;
         }
         self.piece_mut(at.piece).insert(at.entry, (key, value));
         self.len += 1;
         at
     }
+}
+
+/// Returns the first entry that leaves a full piece, and the position in the two pieces of a new entry at `at`.
+#[inline]
+fn halved(at: At) -> (usize, At) {
+    // If the map grows at its end, the full piece stays whole, so pieces remain full.
+    let from = if at.entry == MOST { MOST } else { MOST / 2 };
+    if at.entry > from || from == MOST {
+        return (from, At { piece: at.piece + 1, entry: at.entry - from });
+    }
+    (from, at)
 }
 
 impl<K: Ord, V> Map<K, V> {
@@ -206,8 +226,7 @@ impl<K: Ord, V> Map<K, V> {
             };
         }
         let entries = self.piece(piece);
-        let at = |entry| At { piece, entry };
-        search(entries.len(), &mut |entry| compare(&entries[entry].0)).map(at).map_err(at)
+        in_piece(piece, search(entries.len(), &mut |entry| compare(&entries[entry].0)))
     }
 
     /// Returns the value of a key.
@@ -445,10 +464,10 @@ impl<K, V> IntoIterator for Map<K, V> {
     type IntoIter = std::vec::IntoIter<(K, V)>;
 
     /// Collects the entries into one list: O(n) if there are several pieces.
-    fn into_iter(self) -> std::vec::IntoIter<(K, V)> {
+    fn into_iter(mut self) -> std::vec::IntoIter<(K, V)> {
         let mut all = self.first;
-        for piece in self.more {
-            all.extend(piece);
+        for piece in &mut self.more {
+            all.append(piece);
         }
         all.into_iter()
     }

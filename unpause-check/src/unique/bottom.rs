@@ -147,9 +147,11 @@ impl Layout {
 
     /// Returns the observers of these stuck items that are needed to keep them stuck.
     pub(super) fn observers_needed(&self, stuck: &[u32]) -> Vec<u32> {
-        let entries = stuck.iter().flat_map(|number| &self.entries[self.entries_of(*number)]);
-        let looks = entries.map(|entry| entry.look).filter(|look| *look != NONE);
-        let mut needed: Vec<u32> = looks.collect();
+        let mut needed: Vec<u32> = Vec::new();
+        for number in stuck {
+            let entries = self.entries[self.entries_of(*number)].iter();
+            needed.extend(entries.map(|entry| entry.look).filter(|look| *look != NONE));
+        }
         needed.sort_unstable();
         let suffices = |looks: &[u32]| {
             let kept = |look: u32| looks.binary_search(&look).is_ok();
@@ -211,9 +213,13 @@ impl Layout {
         let opens = |moment: u32| 2 * moment;
         let closes = |moment: u32| 2 * moment + 1;
         let mut edges: Vec<u32> = Vec::with_capacity(2 * (entries.len() + inside.len()));
-        edges.extend(entries.iter().flat_map(|e| [opens(e.first), closes(e.last)]));
+        for entry in entries.iter() {
+            edges.extend([opens(entry.first), closes(entry.last)]);
+        }
         // `from` is never 0, because it follows the last moment of the add.
-        edges.extend(inside.iter().flat_map(|(from, to)| [closes(from - 1), opens(*to)]));
+        for (from, to) in inside.iter() {
+            edges.extend([closes(from - 1), opens(*to)]);
+        }
         edges.sort_unstable();
         edges.dedup();
         // For each position in `edges`: the number of moments before it.

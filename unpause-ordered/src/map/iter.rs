@@ -53,6 +53,25 @@ impl<'a, K, V> DoubleEndedIterator for Iter<'a, K, V> {
     }
 }
 
+/// All entries of a [`Map`](super::Map) in order, with mutable values.
+pub(super) struct IterMut<'a, K, V> {
+    pub(super) front: slice::IterMut<'a, (K, V)>,
+    pub(super) more: slice::IterMut<'a, Vec<(K, V)>>,
+}
+
+impl<'a, K, V> Iterator for IterMut<'a, K, V> {
+    type Item = (&'a K, &'a mut V);
+
+    fn next(&mut self) -> Option<(&'a K, &'a mut V)> {
+        loop {
+            if let Some((key, value)) = self.front.next() {
+                return Some((key, value));
+            }
+            self.front = self.more.next()?.iter_mut();
+        }
+    }
+}
+
 impl<K, V> Clone for Iter<'_, K, V> {
     fn clone(&self) -> Self {
         Iter { front: self.front.clone(), between: self.between.clone(), back: self.back.clone() }

@@ -8,7 +8,6 @@
 //! later sync of the inode covers it. No effect is ordered after a clean effect any longer, except later versions of
 //! its locations (Rebello et al., *Can Applications Recover from fsync Failures?*, ATC 2020).
 
-use std::collections::VecDeque;
 use std::ops::Range;
 use unpause_ordered::{Map, Set};
 
@@ -43,7 +42,7 @@ pub(super) struct Pending {
     next: u64,
     effects: Map<u64, Effect>,
     /// For each location, the effects on it, in the order of calls. No chain is empty.
-    chains: Map<Location, VecDeque<u64>>,
+    chains: Map<Location, Vec<u64>>,
     /// The effects on entries and lengths. Invariant: empty if no rule concerns them.
     metadata: Set<u64>,
     /// The number of clean effects.
@@ -105,8 +104,8 @@ impl Pending {
     }
 
     /// Returns the effects on `location`, in the order of calls.
-    pub(super) fn chain(&self, location: &Location) -> Option<&VecDeque<u64>> {
-        self.chains.get(location)
+    pub(super) fn chain(&self, location: &Location) -> Option<&[u64]> {
+        self.chains.get(location).map(Vec::as_slice)
     }
 
     /// Returns the locations within `bounds` that an effect sets.
@@ -125,7 +124,7 @@ impl Pending {
         let id = self.next;
         self.next += 1;
         for (location, _) in &effect.sets {
-            self.chains.entry(location.clone()).or_default().push_back(id);
+            self.chains.entry(location.clone()).or_default().push(id);
         }
         let matters = self.rules.metadata_in_order || self.rules.sync_covers_journal;
         if effect.is_metadata && matters {
@@ -213,7 +212,7 @@ impl Pending {
             if let Some(ino) = size_of.filter(|ino| sized.insert(*ino)) {
                 for (_, chain) in self.chains.range(Location::sectors_of(ino)) {
                     let before = chain.partition_point(|other| *other < id);
-                    let ordering = chain.range(..before).rev().find(|id| self.orders(**id));
+                    let ordering = chain[..before].iter().rev().find(|id| self.orders(**id));
                     open.extend(ordering.filter(|id| !kept.contains(*id)).copied());
                 }
             }

@@ -157,7 +157,7 @@ impl Call<'_> {
     /// again, these bytes are a new version for the next sync to write.
     fn is_clean(&self, ino: Ino, index: u64) -> bool {
         let pending = &self.disk.pending;
-        let newest = pending.chain(&Location::sector(ino, index)).and_then(|chain| chain.back());
+        let newest = pending.chain(&Location::sector(ino, index)).and_then(<[u64]>::last);
         newest.is_some_and(|id| !pending.effect(*id).failed.is_empty())
     }
 

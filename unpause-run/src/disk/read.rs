@@ -64,7 +64,7 @@ impl Call<'_> {
         if let Some(value) = disk.now.get(location) {
             return value.clone();
         }
-        let value = match disk.pending.chain(location).and_then(|chain| chain.back()) {
+        let value = match disk.pending.chain(location).and_then(<[u64]>::last) {
             Some(newest) => disk.pending.value(*newest, location),
             None => match disk.durable.get(location) {
                 Some(value) => value.clone(),

@@ -132,7 +132,9 @@ fn of_remedy(finding: &Finding) -> Vec<String> {
     };
     let places: Vec<Place> = match &remedy.change {
         Change::Regions { regions, .. } => {
-            regions.iter().flat_map(|region| [region.from.place, region.to.place]).collect()
+            let mut ends = Vec::new();
+            regions.iter().for_each(|region| ends.extend([region.from.place, region.to.place]));
+            ends
         }
         Change::Order(Order { early, late, .. }) => vec![early.place, late.place],
     };

@@ -197,7 +197,10 @@ impl<'a> ScheduleTable<'a> {
         let (run, first) = (self.run, steps.start);
         let mut operations: Vec<(String, usize)> = Vec::new();
         let mut place = None;
-        let shown: Vec<usize> = steps.clone().flat_map(|step| self.shown(step)).collect();
+        let mut shown: Vec<usize> = Vec::new();
+        for step in steps.clone() {
+            shown.extend(self.shown(step));
+        }
         for event in shown.into_iter().map(|index| &run.events[index]) {
             place.get_or_insert(event.place);
             let operation = self.names.operation(event);

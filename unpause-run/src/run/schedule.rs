@@ -111,8 +111,10 @@ impl Schedule {
     /// Creates the schedule of a run.
     pub fn of(run: &Run) -> Schedule {
         let tasks = run.tasks.iter().map(|task| task.path.clone()).collect();
-        let commands = run.programs.iter().flat_map(|program| &program.commands);
-        let layouts: Vec<CommandLayout> = commands.map(|command| command.layout).collect();
+        let mut layouts: Vec<CommandLayout> = Vec::new();
+        for program in &run.programs {
+            layouts.extend(program.commands.iter().map(|command| command.layout));
+        }
         Schedule::of_records(tasks, &run.steps, &run.draws, &layouts)
     }
 

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use unpause_ordered::sort_by_key;
+use unpause_ordered::{Set, sort_by_key};
 
 use crate::run::program::{CommandLayout, CommandRecord, Fate, Omitted, Part};
 use crate::run::{Condition, Run};
@@ -160,7 +160,7 @@ fn overlap(history: &HistoryRecord) -> (u64, usize) {
         moments.push((operation.end(), n, false));
     }
     moments.sort_unstable();
-    let (mut open, mut most): (BTreeSet<usize>, usize) = Default::default();
+    let (mut open, mut most): (Set<usize>, usize) = Default::default();
     let mut overlaps = vec![false; history.operations.len()];
     for (_, operation, begins) in moments {
         if !begins {

@@ -61,8 +61,11 @@ impl Trace {
         let tasks = run.tasks.iter().map(task).collect();
         let objects = run.objects.iter().map(object).collect();
         let command = |c: &CommandRecord| TraceCommand { part: c.layout.part, text: c.tells() };
-        let left = run.programs.iter().flat_map(|program| program.left());
-        Trace { header, program: left.map(command).collect(), tasks, objects, steps }
+        let mut left = Vec::new();
+        for program in &run.programs {
+            left.extend(program.left().into_iter().map(command));
+        }
+        Trace { header, program: left, tasks, objects, steps }
     }
 }
 

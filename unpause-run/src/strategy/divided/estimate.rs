@@ -210,8 +210,10 @@ impl TreeProbes {
         let node = self.level.last()?;
         self.tree.jobs = vec![node.job.clone()];
         let part = self.tree.part(0);
-        let siblings = part.path.iter().flat_map(|frame| &frame.before);
-        let runs = 1 + siblings.filter(|sibling| sibling.footprint.is_none()).count();
+        let mut runs = 1;
+        for frame in &part.path {
+            runs += frame.before.iter().filter(|sibling| sibling.footprint.is_none()).count();
+        }
         self.left -= (runs * (part.path.len() + 1)) as f64;
         Some(part)
     }

@@ -426,8 +426,10 @@ impl SearchTree {
 
     /// Drops the frames that have no job below them.
     fn forget_frames(&mut self) {
-        let steps = self.jobs.iter().flat_map(|job| &job.path);
-        let mut used: Vec<FrameId> = steps.map(|step| step.frame).collect();
+        let mut used: Vec<FrameId> = Vec::new();
+        for job in &self.jobs {
+            used.extend(job.path.iter().map(|step| step.frame));
+        }
         used.sort_unstable();
         self.frames.retain(|frame, _| used.binary_search(frame).is_ok());
     }

@@ -71,7 +71,11 @@ pub(super) fn thin(nodes: Vec<Candidate>, slots: usize, rng: &mut Rng) -> Vec<Ca
         let Some(next) = open.max_by(|a, b| each(a).total_cmp(&each(b))) else { break };
         counts[next] += 1;
     }
-    strata.into_iter().zip(counts).flat_map(|(all, count)| sample(all, count, rng)).collect()
+    let mut chosen = Vec::new();
+    for (all, count) in strata.into_iter().zip(counts) {
+        chosen.extend(sample(all, count, rng));
+    }
+    chosen
 }
 
 /// Divides nodes into strata. Neighbours are similar: they have the same number of tasks, and similar progress.

@@ -17,7 +17,7 @@ mod strategy;
 mod unknown;
 mod values;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -224,22 +224,31 @@ impl Settings {
         let mut settings = Settings::default();
         let mut warnings = Vec::new();
         for (name, value) in variables {
-            let Some(name) = name.to_str().filter(|name| name.starts_with("SIM_")) else {
-                continue;
-            };
-            let Some(row) = SETTINGS.iter().find(|row| row.variable == name) else {
-                warnings.push(unknown(name));
-                continue;
-            };
-            let value = value.to_string_lossy();
-            if !(row.read)(&mut settings, &value) {
-                let grammar = expected(row, &value);
-                let (name, value) = (name.to_owned(), value.into_owned());
-                return Err(InvalidSetting { name, value, grammar });
-            }
+            warnings.extend(settings.read_variable(&name, &value)?);
         }
         sort(&mut warnings);
         Ok((settings, warnings))
+    }
+
+    /// Reads an environment variable. Returns a warning, if it looks like a setting.
+    fn read_variable(
+        &mut self,
+        name: &OsStr,
+        value: &OsStr,
+    ) -> Result<Option<String>, InvalidSetting> {
+        let Some(name) = name.to_str().filter(|name| name.starts_with("SIM_")) else {
+            return Ok(None);
+        };
+        let Some(row) = SETTINGS.iter().find(|row| row.variable == name) else {
+            return Ok(Some(unknown(name)));
+        };
+        let value = value.to_string_lossy();
+        if !(row.read)(self, &value) {
+            let grammar = expected(row, &value);
+            let (name, value) = (name.to_owned(), value.into_owned());
+            return Err(InvalidSetting { name, value, grammar });
+        }
+        Ok(None)
     }
 
     /// Returns these settings, overridden by the settings in `over`.

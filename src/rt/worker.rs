@@ -261,7 +261,8 @@ impl Worker {
     pub(crate) fn schedule(&self) -> Schedule {
         let state = self.world.state();
         let RunRecord { steps, draws, programs, .. } = &state.record;
-        let commands: Vec<_> = programs.iter().flat_map(|source| source.layout()).collect();
+        let mut commands = Vec::new();
+        programs.iter().for_each(|source| commands.extend(source.layout()));
         let steps: Vec<_> = steps.iter().map(|step| step.record()).collect();
         Schedule::of_records(paths(&state), &steps, draws, &commands)
     }

@@ -183,7 +183,16 @@ impl Source for Line<'_> {
 
 /// Formats a JSON list. The values are JSON already.
 pub(crate) fn list(values: impl IntoIterator<Item = String>) -> String {
-    format!("[{}]", Vec::from_iter(values).join(","))
+    // A loop, because `collect` compiles much more code for each type of iterator.
+    let mut list = "[".to_owned();
+    for value in values {
+        if list.len() > 1 {
+            list.push(',');
+        }
+        list.push_str(&value);
+    }
+    list.push(']');
+    list
 }
 
 #[cfg(test)]

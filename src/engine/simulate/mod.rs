@@ -140,17 +140,23 @@ fn refuse_nesting() {
 
 /// Calls `act` under the watchdog, unless it is disabled. The watchdog also ends when `act` panics.
 fn watched<T>(session: &Session<'_>, act: impl FnOnce() -> T) -> T {
+    let (mut act, mut done) = (Some(act), None);
+    watch_over(session, &mut || done = act.take().map(|act| act()));
+    done.expect("the action was called")
+}
+
+/// Does the work of [`watched`]. Compiled once for all types.
+fn watch_over(session: &Session<'_>, act: &mut dyn FnMut()) {
     let _engine = native::begin_engine();
     let act = || {
         let _ended = session.watch.end_on_drop();
         let act = || budget::without_tokio(act);
         // Plain threads of the runs are coroutines of OS threads, which are used again by other runs.
-        let (done, left) = match session.config.is_native() {
+        let ((), left) = match session.config.is_native() {
             true => (act(), 0),
             false => left_threads::counted(act),
         };
         session.note_threads_left(left);
-        done
     };
     let Some(patience) = session.config.hang else { return act() };
     let watch = || watchdog::watch(session, patience);

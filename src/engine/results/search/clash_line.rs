@@ -6,13 +6,12 @@ use crate::report::{Clash, StepText};
 /// Returns the entry, with the comma before it.
 pub(super) fn entry(clash: &Clash) -> String {
     let Clash { steps, shows, is_death } = clash;
-    let texts = steps.iter().flat_map(|step| {
-        let StepText { task, operations, place } = step;
-        [task, operations, place]
-    });
-    let texts = texts.chain([shows]).map(|text| quoted(text));
-    let death = u8::from(*is_death).to_string();
-    format!(",\"clash\":{}", list(texts.chain([death])))
+    let mut texts = Vec::new();
+    for StepText { task, operations, place } in steps {
+        texts.extend([task, operations, place].map(|text| quoted(text)));
+    }
+    texts.extend([quoted(shows), u8::from(*is_death).to_string()]);
+    format!(",\"clash\":{}", list(texts))
 }
 
 /// Reads the entry, if any.

@@ -9,9 +9,10 @@ use crate::run::schedule::Schedule;
 pub(in crate::engine::simulate) fn write(schedule: &Schedule) -> String {
     let numbers = |numbers: &[u64]| list(numbers.iter().map(u64::to_string));
     let tasks = list(schedule.tasks.iter().map(|task| quoted(&task.to_string())));
-    let turns = schedule.turns.iter();
-    let steps =
-        turns.flat_map(|turn| std::iter::repeat_n(turn.task.to_string(), turn.steps as usize));
+    let mut steps = Vec::new();
+    for turn in &schedule.turns {
+        steps.resize(steps.len() + turn.steps as usize, turn.task.to_string());
+    }
     let draws = schedule.draws.iter().map(|draws| numbers(draws));
     format!("{{\"tasks\":{tasks},\"steps\":{},\"draws\":{}}}", list(steps), list(draws))
 }

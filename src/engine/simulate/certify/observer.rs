@@ -127,8 +127,8 @@ impl LineWriter<'_> {
         let ends = items.iter().any(is_end);
         let possible = self.possible.get(step as usize);
         let after_yield = possible.is_some_and(|possible| possible.after_yield);
-        let ready = possible.into_iter().flat_map(|possible| &possible.tasks);
-        let ready = list(ready.map(|task| task.0.to_string()));
+        let ready = possible.map_or(&[][..], |possible| &possible.tasks);
+        let ready = list(ready.iter().map(|task| task.0.to_string()));
         let flags = u8::from(order.is_after_all(step)) | u8::from(ends) << 1;
         let flags = flags | u8::from(after_yield) << 2;
         let mut draws = Vec::new();

@@ -193,8 +193,11 @@ impl Classes {
             return Vec::new();
         }
         let count = self.lines.len();
-        let pairs = (0..count).flat_map(|late| (0..count).map(move |early| (early, late)));
-        pairs.filter_map(|(early, late)| self.judge(early, late)).collect()
+        let mut proved = Vec::new();
+        for late in 0..count {
+            proved.extend((0..count).filter_map(|early| self.judge(early, late)));
+        }
+        proved
     }
 
     /// Returns the weakest useful order of two lines with which no interleaving fails, if any.

@@ -427,9 +427,7 @@ impl SearchTree {
     /// Drops the frames that have no job below them.
     fn forget_frames(&mut self) {
         let mut used: Vec<FrameId> = Vec::new();
-        for job in &self.jobs {
-            used.extend(job.path.iter().map(|step| step.frame));
-        }
+        self.jobs.iter().for_each(|job| used.extend(job.path.iter().map(|step| step.frame)));
         used.sort_unstable();
         self.frames.retain(|frame, _| used.binary_search(frame).is_ok());
     }

@@ -113,7 +113,7 @@ impl Crashed {
         let Some(chain) = self.pending.chain(location) else {
             return self.durable.get(location).cloned();
         };
-        let chain: Vec<u64> = chain.iter().copied().collect();
+        let chain = chain.to_vec();
         // Later versions are ordered after earlier versions. So each of the two sets splits the chain at one position.
         let low = chain.partition_point(|id| self.kept.contains(id));
         let high = chain.partition_point(|id| !self.lost.contains(id));

@@ -42,8 +42,8 @@ pub(crate) struct Program {
     pub(crate) data: usize,
 }
 
-/// Calls the program of a run. The [states](super::super::reached) of the thread include only the stack below this
-/// function. The values above it belong to the engine, and differ between runs of equal decisions.
+/// Calls the program of a run. The states of the thread (see `reached.rs`) include only the stack below this function.
+/// The values above it belong to the engine, and differ between runs of equal decisions.
 pub fn as_program<R>(program: Box<dyn FnOnce() -> R>) -> R {
     /// # Safety
     /// `slot` must be the address of the slot below.

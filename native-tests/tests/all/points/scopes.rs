@@ -276,7 +276,7 @@ fn outcomes(program: &[Command]) -> (BTreeSet<String>, bool) {
 #[test]
 fn parks_after_scopes_have_the_outcomes_of_a_model() {
     let long = std::env::var("UNPAUSE_LONG").is_ok_and(|long| long == "1");
-    let (programs, wanted) = if long { (60, 80) } else { (24, 36) };
+    let (programs, wanted) = if long { (60, 80) } else { (12, 16) };
     let (mut compared, mut late) = (0, 0);
     for (number, (body, fine)) in (0..programs).zip(BODIES.iter().zip(IN_DETAIL)) {
         let program = program(number);

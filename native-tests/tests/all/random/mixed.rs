@@ -2,14 +2,13 @@
 //! few steps in a search. The search must have the outcomes of the search in which each atomic operation is a step.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::thread::{self, Thread};
 
 use super::model::{DISCONNECTED, EMPTY, HELD, NONE, Outcome, REFUSED};
 use super::program::Numbers;
-use super::{Tried, path, record, run_by, setting};
+use super::{Tried, number, record, run_by, setting};
 
 /// A command of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -283,10 +282,12 @@ fn execute(program: &Program) -> Outcome {
     Outcome { seen: vec![seen, other.join().unwrap()], last: vec![shared.word.load(SeqCst)] }
 }
 
+/// The programs of this file, among the programs of these tests.
+const MIXED: &str = "mixed";
+
 /// The body of all programs.
 fn body() {
-    let number = fs::read_to_string(path("number")).unwrap().parse().unwrap();
-    record(&execute(&generate(number)));
+    record(MIXED, &execute(&generate(number(MIXED))));
 }
 
 /// The runs of a search, and of a search in which each atomic operation is a step.
@@ -295,7 +296,7 @@ const RUNS: [u64; 2] = [3_000, 10_000];
 /// Searches a program, with each atomic operation as a step if `in_detail`.
 fn search(number: u64, in_detail: bool) -> Tried {
     let runs = RUNS[usize::from(in_detail)];
-    run_by(number, "exhaustive", runs, |runner| {
+    run_by((MIXED, number), "exhaustive", runs, |runner| {
         let runner = if in_detail { runner.points("all") } else { runner };
         runner.run_native(body)
     })
@@ -304,7 +305,7 @@ fn search(number: u64, in_detail: bool) -> Tried {
 #[test]
 fn a_search_with_few_steps_has_the_outcomes_of_a_search_of_instructions() {
     let is_long = std::env::var("UNPAUSE_LONG").is_ok_and(|long| long == "1");
-    let (first, count) = (setting("FIRST", 0), setting("PROGRAMS", if is_long { 200 } else { 8 }));
+    let (first, count) = (setting("FIRST", 0), setting("PROGRAMS", if is_long { 200 } else { 4 }));
     let (mut differences, mut counts) = (Vec::new(), BTreeMap::new());
     for number in first..first + count {
         let few = search(number, false);

@@ -24,22 +24,31 @@ use self::program::{Family, Program};
 /// The folder with the number of the current program, and with the outcomes of its runs.
 const FOLDER: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/random");
 
+/// The programs of the families below, among the programs of these tests.
+const FIRST: &str = "first";
+
 /// The runs of a search.
 const RUNS: u64 = 3_000;
 
-fn path(name: &str) -> String {
-    format!("{FOLDER}/{name}")
+/// Returns the path of a file of these programs.
+fn path(programs: &str, name: &str) -> String {
+    format!("{FOLDER}/{programs}-{name}")
 }
 
 /// The body of all programs: it reads the number of the program, and records the outcome.
 fn body() {
-    let number = fs::read_to_string(path("number")).unwrap().parse().unwrap();
-    record(&real::run(Program::generate(number)));
+    record(FIRST, &real::run(Program::generate(number(FIRST))));
 }
 
-/// Records the outcome of a run.
-fn record(outcome: &model::Outcome) {
-    let mut file = OpenOptions::new().create(true).append(true).open(path("outcomes")).unwrap();
+/// Returns the number of the current one of these programs.
+fn number(programs: &str) -> u64 {
+    fs::read_to_string(path(programs, "number")).unwrap().parse().unwrap()
+}
+
+/// Records the outcome of a run of these programs.
+fn record(programs: &str, outcome: &model::Outcome) {
+    let file = path(programs, "outcomes");
+    let mut file = OpenOptions::new().create(true).append(true).open(file).unwrap();
     file.write_all(format!("{outcome:?}\n").as_bytes()).unwrap();
 }
 
@@ -60,26 +69,22 @@ fn run(number: u64, program: &Program, strategy: &str, runs: u64) -> Tried {
 }
 
 fn run_with(number: u64, arc: bool, strategy: &str, runs: u64) -> Tried {
-    run_by(number, strategy, runs, |runner| runner.arc(arc).run_native(body))
+    run_by((FIRST, number), strategy, runs, |runner| runner.arc(arc).run_native(body))
 }
 
-/// Runs `body` with a memory.
-fn run_body(number: u64, strategy: &str, runs: u64, memory: &str, body: fn()) -> Tried {
-    run_by(number, strategy, runs, |runner| runner.memory(memory).run_native(body))
-}
-
+/// Runs the program with a number, by `run`.
 fn run_by(
-    number: u64,
+    (programs, number): (&str, u64),
     strategy: &str,
     runs: u64,
     run: impl FnOnce(Runner) -> sim::report::Report,
 ) -> Tried {
     fs::create_dir_all(FOLDER).unwrap();
-    fs::write(path("number"), number.to_string()).unwrap();
-    let _ = fs::remove_file(path("outcomes"));
+    fs::write(path(programs, "number"), number.to_string()).unwrap();
+    let _ = fs::remove_file(path(programs, "outcomes"));
     let runner = Runner::new().hermetic().strategy(strategy).seeds(0..runs).shrink(false).prove(0);
     let report = run(runner.max_steps(10_000));
-    let text = fs::read_to_string(path("outcomes")).unwrap_or_default();
+    let text = fs::read_to_string(path(programs, "outcomes")).unwrap_or_default();
     let failure = report.finding.as_ref().map(|finding| &finding.run.outcome);
     let searched = report.searched.as_ref();
     Tried {

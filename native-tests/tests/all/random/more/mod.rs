@@ -12,7 +12,6 @@ mod rendezvous;
 mod subject;
 
 use std::collections::BTreeMap;
-use std::fs;
 
 use self::cells::Cells;
 use self::ends::Ends;
@@ -21,7 +20,7 @@ use self::poisoned::Poisoned;
 use self::rendezvous::Rendezvous;
 use self::subject::{Program, Subject};
 use super::model::{Outcome, Outcomes};
-use super::{difference, path, record, run_body, setting};
+use super::{difference, number, record, run_by, setting};
 
 /// A family, as functions of the number of a program.
 struct Row {
@@ -48,10 +47,13 @@ const ROWS: [Row; 5] =
 /// The runs of a search.
 const RUNS: u64 = 3_000;
 
+/// The programs of this file, among the programs of these tests.
+const MORE: &str = "more";
+
 /// The body of all programs.
 fn body() {
-    let number: u64 = fs::read_to_string(path("number")).unwrap().parse().unwrap();
-    record(&(ROWS[number as usize % ROWS.len()].execute)(number));
+    let number = number(MORE);
+    record(MORE, &(ROWS[number as usize % ROWS.len()].execute)(number));
 }
 
 /// Compares the program with this number with the model, with one memory. Returns the difference, if any, and the
@@ -66,7 +68,8 @@ fn compared(number: u64, memory: &str) -> (Option<String>, u64, bool) {
             continue;
         }
         let may_be_old = memory == "c11" && !row.is_same_with_c11;
-        let mut tried = run_body(number, strategy, most, memory, body);
+        let run = |runner: sim::Runner| runner.memory(memory).run_native(body);
+        let mut tried = run_by((MORE, number), strategy, most, run);
         // The mark of a panic is no point, so a search of `is_poisoned` may have to try all orders.
         tried.blames_itself &= row.name != Poisoned::NAME;
         if strategy == "exhaustive" {
@@ -85,7 +88,7 @@ fn compared(number: u64, memory: &str) -> (Option<String>, u64, bool) {
 #[test]
 fn searches_of_further_families_have_the_outcomes_of_a_model() {
     let is_long = std::env::var("UNPAUSE_LONG").is_ok_and(|long| long == "1");
-    let (first, count) = (setting("FIRST", 0), setting("PROGRAMS", if is_long { 400 } else { 40 }));
+    let (first, count) = (setting("FIRST", 0), setting("PROGRAMS", if is_long { 400 } else { 15 }));
     let family = std::env::var("FAMILY");
     let memories = std::env::var("MEMORY").unwrap_or_else(|_| "sc,c11".into());
     let (mut differences, mut proofs) = (Vec::new(), BTreeMap::new());

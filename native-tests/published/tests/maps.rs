@@ -65,6 +65,22 @@ fn leapfrog_inserts_twice() {
     assert_eq!(map.len(), 1);
 }
 
+/// Two threads insert keys while the map grows.
+#[sim::test(native, seeds = 10_000)]
+fn leapfrog_grows() {
+    let map = LeapMap::<u64, u64>::with_capacity(8);
+    thread::scope(|scope| {
+        for first in [0, 10] {
+            let map = &map;
+            scope.spawn(move || {
+                for key in first..first + 10 {
+                    map.insert(key, key);
+                }
+            });
+        }
+    });
+}
+
 /// Two threads drop the last two references to a value.
 #[sim::test(native, seeds = 10_000)]
 fn arc_interner_keeps_a_value() {

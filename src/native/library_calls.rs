@@ -38,8 +38,7 @@ impl LibraryCall {
     }
 }
 
-/// Returns `true` for a function of a library that spins with a bound, or with growing pauses, and reads nothing but
-/// memory.
+/// Returns `true` for a function of a library whose loops have a bound, or growing pauses. The loops only read memory.
 pub(super) fn backs_off(frame: &Frame) -> bool {
     let files =
         ["/std/src/sync/mpmc/", "/crossbeam-", "/parking_lot", "/concurrent-queue-", "/flume-"];

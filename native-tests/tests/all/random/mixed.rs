@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
-use std::sync::{Arc, OnceLock, mpsc};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, Thread};
 
-use super::model::{DISCONNECTED, EMPTY, HELD, NONE, Outcome, REFUSED};
-use super::program::Numbers;
+use super::any_channel::{Receiver, Sender, channel};
+use super::model::{HELD, NONE, Outcome};
+use super::program::{Channel, Numbers};
 use super::{Tried, number, record, run_by, setting};
 
 /// A command of a thread.
@@ -94,35 +95,12 @@ fn act(numbers: &mut Numbers, set: u64) -> Act {
     }
 }
 
-enum Sender {
-    Std(mpsc::SyncSender<i64>),
-    Unbounded(mpsc::Sender<i64>),
-    Crossbeam(crossbeam_channel::Sender<i64>),
-}
-
-enum Receiver {
-    Std(mpsc::Receiver<i64>),
-    Crossbeam(crossbeam_channel::Receiver<i64>),
-}
-
-fn channel(kind: u64) -> (Sender, Receiver) {
+fn kind_of_channel(kind: u64) -> Channel {
     match kind {
-        0 | 1 => {
-            let (sender, receiver) = mpsc::sync_channel(kind as usize);
-            (Sender::Std(sender), Receiver::Std(receiver))
-        }
-        2 => {
-            let (sender, receiver) = mpsc::channel();
-            (Sender::Unbounded(sender), Receiver::Std(receiver))
-        }
-        3 => {
-            let (sender, receiver) = crossbeam_channel::unbounded();
-            (Sender::Crossbeam(sender), Receiver::Crossbeam(receiver))
-        }
-        _ => {
-            let (sender, receiver) = crossbeam_channel::bounded(kind as usize - 4);
-            (Sender::Crossbeam(sender), Receiver::Crossbeam(receiver))
-        }
+        0 | 1 => Channel::Bounded(kind as usize),
+        2 => Channel::Unbounded,
+        3 => Channel::Crossbeam,
+        _ => Channel::CrossbeamBounded(kind as usize - 4),
     }
 }
 
@@ -213,57 +191,6 @@ impl Shared {
     }
 }
 
-impl Sender {
-    fn send(&self, value: i64) -> i64 {
-        let is_sent = match self {
-            Sender::Unbounded(sender) => sender.send(value).is_ok(),
-            Sender::Std(sender) => sender.send(value).is_ok(),
-            Sender::Crossbeam(sender) => sender.send(value).is_ok(),
-        };
-        if is_sent { 0 } else { REFUSED }
-    }
-
-    fn try_send(&self, value: i64) -> i64 {
-        match self {
-            Sender::Unbounded(sender) => sender.send(value).map_or(REFUSED, |()| 0),
-            Sender::Std(sender) => match sender.try_send(value) {
-                Ok(()) => 0,
-                Err(mpsc::TrySendError::Full(_)) => HELD,
-                Err(mpsc::TrySendError::Disconnected(_)) => REFUSED,
-            },
-            Sender::Crossbeam(sender) => match sender.try_send(value) {
-                Ok(()) => 0,
-                Err(crossbeam_channel::TrySendError::Full(_)) => HELD,
-                Err(crossbeam_channel::TrySendError::Disconnected(_)) => REFUSED,
-            },
-        }
-    }
-}
-
-impl Receiver {
-    fn receive(&self) -> i64 {
-        match self {
-            Receiver::Std(receiver) => receiver.recv().unwrap_or(DISCONNECTED),
-            Receiver::Crossbeam(receiver) => receiver.recv().unwrap_or(DISCONNECTED),
-        }
-    }
-
-    fn try_receive(&self) -> i64 {
-        match self {
-            Receiver::Std(receiver) => match receiver.try_recv() {
-                Ok(value) => value,
-                Err(mpsc::TryRecvError::Empty) => EMPTY,
-                Err(mpsc::TryRecvError::Disconnected) => DISCONNECTED,
-            },
-            Receiver::Crossbeam(receiver) => match receiver.try_recv() {
-                Ok(value) => value,
-                Err(crossbeam_channel::TryRecvError::Empty) => EMPTY,
-                Err(crossbeam_channel::TryRecvError::Disconnected) => DISCONNECTED,
-            },
-        }
-    }
-}
-
 fn execute(program: &Program) -> Outcome {
     let shared = Arc::new(Shared {
         word: AtomicI64::new(0),
@@ -273,7 +200,8 @@ fn execute(program: &Program) -> Outcome {
         mutex: parking_lot::Mutex::new(0),
         changed: parking_lot::Condvar::new(),
     });
-    let ((sender, others), (back, receiver)) = (channel(program.kind), channel(program.kind));
+    let kind = kind_of_channel(program.kind);
+    let ((sender, others), (back, receiver)) = (channel(kind), channel(kind));
     let (first, own) = (thread::current(), shared.clone());
     let acts = program.threads[1].clone();
     let other = thread::spawn(move || own.run(&acts, back, others, &first));

@@ -5,6 +5,7 @@
 //! `PROGRAMS=1000` names the number of programs, and `FIRST` the first one. With `FAMILY=Loops`, only the programs of
 //! this family run.
 
+mod any_channel;
 mod mixed;
 mod model;
 mod more;

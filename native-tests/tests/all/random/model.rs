@@ -2,6 +2,7 @@
 //! and returns the outcomes. It shares no code with the engine.
 
 use std::collections::{BTreeSet, HashSet};
+use std::hash::Hash;
 
 use super::program::{Act, Channel, ENDLESS, Family, Program, Width};
 
@@ -108,6 +109,39 @@ fn is_greater(width: Width, one: i64, two: i64) -> bool {
     }
 }
 
+/// Returns the outcomes of all interleavings of threads. `step` performs the next effect of a thread, or returns `None`
+/// if the thread waits or has ended. `outcome` returns the outcome of a state in which all threads have ended.
+pub(super) fn explore<S: Clone + Eq + Hash>(
+    first: S,
+    threads: usize,
+    step: impl Fn(&mut S, usize) -> Option<()>,
+    outcome: impl Fn(&S) -> Option<Outcome>,
+) -> Outcomes {
+    let mut known = HashSet::from([first.clone()]);
+    let mut open = vec![first];
+    let mut outcomes = Outcomes { ends: BTreeSet::new(), has_deadlock: false, states: 0 };
+    while let Some(state) = open.pop() {
+        outcomes.states += 1;
+        let mut is_stuck = true;
+        for thread in 0..threads {
+            let mut next = state.clone();
+            if step(&mut next, thread).is_some() {
+                is_stuck = false;
+                if known.insert(next.clone()) {
+                    open.push(next);
+                }
+            }
+        }
+        if is_stuck {
+            match outcome(&state) {
+                Some(outcome) => _ = outcomes.ends.insert(outcome),
+                None => outcomes.has_deadlock = true,
+            }
+        }
+    }
+    outcomes
+}
+
 impl Program {
     /// Returns the outcomes of all interleavings.
     pub(super) fn outcomes(&self) -> Outcomes {
@@ -127,30 +161,11 @@ impl Program {
             is_spinning: false,
             threads: vec![Thread { own: 1, ..Thread::default() }; self.threads.len()],
         };
-        let mut known = HashSet::from([first.clone()]);
-        let mut open = vec![first];
-        let mut outcomes = Outcomes { ends: BTreeSet::new(), has_deadlock: false, states: 0 };
-        while let Some(state) = open.pop() {
-            outcomes.states += 1;
-            let mut is_stuck = true;
-            for thread in 0..self.threads.len() {
-                let mut next = state.clone();
-                if next.step(self, thread).is_some() {
-                    is_stuck = false;
-                    if known.insert(next.clone()) {
-                        open.push(next);
-                    }
-                }
-            }
-            match is_stuck {
-                true if state.threads.iter().all(|thread| thread.is_done) => {
-                    outcomes.ends.insert(state.outcome());
-                }
-                true => outcomes.has_deadlock = true,
-                false => {}
-            }
-        }
-        outcomes
+        let outcome = |state: &State| {
+            let is_over = state.threads.iter().all(|thread| thread.is_done);
+            is_over.then(|| state.outcome())
+        };
+        explore(first, self.threads.len(), |state, thread| state.step(self, thread), outcome)
     }
 }
 

@@ -7,11 +7,12 @@ use std::sync::atomic::{
     AtomicBool, AtomicI8, AtomicI16, AtomicI32, AtomicI64, AtomicIsize, AtomicU8, AtomicU16,
     AtomicU32, AtomicU64, AtomicUsize,
 };
-use std::sync::{Arc, Barrier, Condvar, Mutex, OnceLock, RwLock, Weak, mpsc};
+use std::sync::{Arc, Barrier, Condvar, Mutex, OnceLock, RwLock, Weak};
 use std::thread::{self, Thread};
 
-use super::model::{DISCONNECTED, EMPTY, FIRST, HELD, NONE, Outcome, REFUSED};
-use super::program::{Act, Channel, Counter, ENDLESS, Family, Program, Width};
+use super::any_channel::{Receiver, Sender, channel};
+use super::model::{EMPTY, FIRST, HELD, NONE, Outcome};
+use super::program::{Act, Counter, ENDLESS, Family, Program, Width};
 
 /// Defines the words of all widths.
 macro_rules! words {
@@ -80,73 +81,6 @@ struct Shared {
     barrier: Barrier,
     once: OnceLock<i64>,
     spinning: AtomicBool,
-}
-
-#[derive(Clone)]
-enum Sender {
-    Unbounded(mpsc::Sender<i64>),
-    Bounded(mpsc::SyncSender<i64>),
-    Crossbeam(crossbeam_channel::Sender<i64>),
-}
-
-impl Sender {
-    fn send(&self, value: i64) -> bool {
-        match self {
-            Sender::Unbounded(sender) => sender.send(value).is_ok(),
-            Sender::Bounded(sender) => sender.send(value).is_ok(),
-            Sender::Crossbeam(sender) => sender.send(value).is_ok(),
-        }
-    }
-}
-
-enum Receiver {
-    Std(mpsc::Receiver<i64>),
-    Crossbeam(crossbeam_channel::Receiver<i64>),
-}
-
-impl Receiver {
-    fn receive(&self) -> i64 {
-        match self {
-            Receiver::Std(receiver) => receiver.recv().unwrap_or(DISCONNECTED),
-            Receiver::Crossbeam(receiver) => receiver.recv().unwrap_or(DISCONNECTED),
-        }
-    }
-
-    fn try_receive(&self) -> i64 {
-        match self {
-            Receiver::Std(receiver) => match receiver.try_recv() {
-                Ok(value) => value,
-                Err(mpsc::TryRecvError::Empty) => EMPTY,
-                Err(mpsc::TryRecvError::Disconnected) => DISCONNECTED,
-            },
-            Receiver::Crossbeam(receiver) => match receiver.try_recv() {
-                Ok(value) => value,
-                Err(crossbeam_channel::TryRecvError::Empty) => EMPTY,
-                Err(crossbeam_channel::TryRecvError::Disconnected) => DISCONNECTED,
-            },
-        }
-    }
-}
-
-fn channel(kind: Channel) -> (Sender, Receiver) {
-    match kind {
-        Channel::Unbounded => {
-            let (sender, receiver) = mpsc::channel();
-            (Sender::Unbounded(sender), Receiver::Std(receiver))
-        }
-        Channel::Bounded(capacity) => {
-            let (sender, receiver) = mpsc::sync_channel(capacity);
-            (Sender::Bounded(sender), Receiver::Std(receiver))
-        }
-        Channel::Crossbeam => {
-            let (sender, receiver) = crossbeam_channel::unbounded();
-            (Sender::Crossbeam(sender), Receiver::Crossbeam(receiver))
-        }
-        Channel::CrossbeamBounded(capacity) => {
-            let (sender, receiver) = crossbeam_channel::bounded(capacity);
-            (Sender::Crossbeam(sender), Receiver::Crossbeam(receiver))
-        }
-    }
 }
 
 /// The objects that belong to one thread.
@@ -248,10 +182,7 @@ impl Shared {
                 own.threads[other].as_ref().expect("a thread that was spawned").unpark();
                 return None;
             }
-            Act::Send(by) => {
-                let is_sent = own.sender.as_ref().expect("a sender").send(by);
-                if is_sent { 0 } else { REFUSED }
-            }
+            Act::Send(by) => own.sender.as_ref().expect("a sender").send(by),
             Act::Receive => own.receiver.as_ref().expect("the receiver").receive(),
             Act::TryReceive => own.receiver.as_ref().expect("the receiver").try_receive(),
             Act::Arrive => i64::from(self.barrier.wait().is_leader()),

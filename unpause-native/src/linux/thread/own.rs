@@ -1,4 +1,4 @@
-//! Routines that a thread runs itself, and the program of a run.
+//! The program of a run, and start routines that a thread executes without a new thread.
 
 use std::ffi::c_void;
 

@@ -3,11 +3,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, LazyLock, Once, OnceLock};
-use std::thread;
 
 use super::super::model::{NONE, Outcome, REFUSED};
 use super::super::program::Numbers;
-use super::subject::{Local, Program, Subject, Words};
+use super::subject::{Local, Program, Subject, Words, execute};
 
 /// The value of a call that panics or fails.
 const FAILED: i64 = -106;
@@ -153,23 +152,14 @@ impl Subject for Cells {
         let words = Arc::new(Words::default());
         let (own, lazy_fails) = (words.clone(), Self::first(program).lazy_fails);
         let lazy: Box<dyn Fn() -> i64 + Send> = Box::new(move || initial(&own, 1, lazy_fails));
-        let objects = Arc::new(Objects {
+        let objects = Objects {
             lock: OnceLock::new(),
             once: Once::new(),
             lot: parking_lot::Once::new(),
             cell: once_cell::sync::OnceCell::new(),
             lazy: LazyLock::new(lazy),
-        });
-        let others: Vec<_> = program.threads[1..]
-            .iter()
-            .map(|commands| {
-                let (words, objects, commands) = (words.clone(), objects.clone(), commands.clone());
-                thread::spawn(move || words.run(&commands, |act| Some(objects.act(act, &words))))
-            })
-            .collect();
-        let mut seen = vec![words.run(&program.threads[0], |act| Some(objects.act(act, &words)))];
-        seen.extend(others.into_iter().map(|other| other.join().unwrap()));
-        Outcome { seen, last: words.last() }
+        };
+        execute(program, (words, objects), |objects, act, words| Some(objects.act(act, words)))
     }
 }
 

@@ -3,11 +3,10 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex};
-use std::thread;
 
 use super::super::model::Outcome;
 use super::super::program::Numbers;
-use super::subject::{Command, Local, Program, Subject, Words};
+use super::subject::{Command, Local, Program, Subject, execute};
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Act {
@@ -220,22 +219,12 @@ impl Subject for Notified {
     }
 
     fn execute(program: &Program<Self>) -> Outcome {
-        let words = Arc::new(Words::default());
-        let objects = Arc::new(if program.variant.is_multiple_of(2) {
+        let objects = if program.variant.is_multiple_of(2) {
             Objects::Std(Mutex::new(0), Condvar::new())
         } else {
             Objects::Lot(parking_lot::Mutex::new(0), parking_lot::Condvar::new())
-        });
-        let others: Vec<_> = program.threads[1..]
-            .iter()
-            .map(|commands| {
-                let (words, objects, commands) = (words.clone(), objects.clone(), commands.clone());
-                thread::spawn(move || words.run(&commands, |act| objects.act(act)))
-            })
-            .collect();
-        let mut seen = vec![words.run(&program.threads[0], |act| objects.act(act))];
-        seen.extend(others.into_iter().map(|other| other.join().unwrap()));
-        Outcome { seen, last: words.last() }
+        };
+        execute(program, (Arc::default(), objects), |objects, act, _| objects.act(act))
     }
 }
 

@@ -2,11 +2,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, RwLock, TryLockError};
-use std::thread;
 
 use super::super::model::{HELD, Outcome};
 use super::super::program::Numbers;
-use super::subject::{Local, Program, Subject, Words};
+use super::subject::{Local, Program, Subject, execute};
 
 /// A command on the lock with the number in the first field: two mutexes, and a read-write lock.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -162,18 +161,8 @@ impl Subject for Poisoned {
     }
 
     fn execute(program: &Program<Self>) -> Outcome {
-        let words = Arc::new(Words::default());
-        let objects = Arc::new(Objects::default());
-        let others: Vec<_> = program.threads[1..]
-            .iter()
-            .map(|commands| {
-                let (words, objects, commands) = (words.clone(), objects.clone(), commands.clone());
-                thread::spawn(move || words.run(&commands, |act| objects.act(act)))
-            })
-            .collect();
-        let mut seen = vec![words.run(&program.threads[0], |act| objects.act(act))];
-        seen.extend(others.into_iter().map(|other| other.join().unwrap()));
-        Outcome { seen, last: words.last() }
+        let objects = Objects::default();
+        execute(program, (Arc::default(), objects), |objects, act, _| objects.act(act))
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, mpsc};
 use std::thread;
 
+use super::super::any_channel::{Receiver, Sender};
 use super::super::model::{DISCONNECTED, EMPTY, HELD, NONE, Outcome, REFUSED};
 use super::super::program::Numbers;
 use super::subject::{Local, Program, Subject, Words};
@@ -243,18 +244,6 @@ impl Subject for Rendezvous {
     }
 }
 
-#[derive(Clone)]
-enum Sender {
-    Unbounded(mpsc::Sender<i64>),
-    Bounded(mpsc::SyncSender<i64>),
-    Crossbeam(crossbeam_channel::Sender<i64>),
-}
-
-enum Receiver {
-    Std(mpsc::Receiver<i64>),
-    Crossbeam(crossbeam_channel::Receiver<i64>),
-}
-
 /// The ends of a thread. The sender is dropped first, as in the model.
 #[derive(Default)]
 struct Ends {
@@ -282,56 +271,5 @@ impl Ends {
             _ => NONE,
         };
         Some(value)
-    }
-}
-
-impl Sender {
-    fn send(&self, value: i64) -> i64 {
-        let is_sent = match self {
-            Sender::Unbounded(sender) => sender.send(value).is_ok(),
-            Sender::Bounded(sender) => sender.send(value).is_ok(),
-            Sender::Crossbeam(sender) => sender.send(value).is_ok(),
-        };
-        if is_sent { 0 } else { REFUSED }
-    }
-
-    fn try_send(&self, value: i64) -> i64 {
-        match self {
-            Sender::Unbounded(sender) => sender.send(value).map_or(REFUSED, |()| 0),
-            Sender::Bounded(sender) => match sender.try_send(value) {
-                Ok(()) => 0,
-                Err(mpsc::TrySendError::Full(_)) => HELD,
-                Err(mpsc::TrySendError::Disconnected(_)) => REFUSED,
-            },
-            Sender::Crossbeam(sender) => match sender.try_send(value) {
-                Ok(()) => 0,
-                Err(crossbeam_channel::TrySendError::Full(_)) => HELD,
-                Err(crossbeam_channel::TrySendError::Disconnected(_)) => REFUSED,
-            },
-        }
-    }
-}
-
-impl Receiver {
-    fn receive(&self) -> i64 {
-        match self {
-            Receiver::Std(receiver) => receiver.recv().unwrap_or(DISCONNECTED),
-            Receiver::Crossbeam(receiver) => receiver.recv().unwrap_or(DISCONNECTED),
-        }
-    }
-
-    fn try_receive(&self) -> i64 {
-        match self {
-            Receiver::Std(receiver) => match receiver.try_recv() {
-                Ok(value) => value,
-                Err(mpsc::TryRecvError::Empty) => EMPTY,
-                Err(mpsc::TryRecvError::Disconnected) => DISCONNECTED,
-            },
-            Receiver::Crossbeam(receiver) => match receiver.try_recv() {
-                Ok(value) => value,
-                Err(crossbeam_channel::TryRecvError::Empty) => EMPTY,
-                Err(crossbeam_channel::TryRecvError::Disconnected) => DISCONNECTED,
-            },
-        }
     }
 }

@@ -1,11 +1,12 @@
 //! Programs of a family, their generator, and the enumeration of their interleavings.
 
-use std::collections::{BTreeSet, HashSet};
 use std::fmt::Debug;
 use std::hash::Hash;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
+use std::thread;
 
-use super::super::model::{Outcome, Outcomes};
+use super::super::model::{Outcome, Outcomes, explore};
 use super::super::program::Numbers;
 
 /// The model of the objects of a family.
@@ -115,30 +116,11 @@ impl<S: Subject> Program<S> {
     pub(super) fn outcomes(&self) -> Outcomes {
         let threads = (0..self.threads.len()).map(|me| Local { me, ..Local::default() });
         let first = State { objects: S::first(self), words: [0, 0], threads: threads.collect() };
-        let mut known = HashSet::from([first.clone()]);
-        let mut open = vec![first];
-        let mut outcomes = Outcomes { ends: BTreeSet::new(), has_deadlock: false, states: 0 };
-        while let Some(state) = open.pop() {
-            outcomes.states += 1;
-            let mut is_stuck = true;
-            for thread in 0..self.threads.len() {
-                let mut next = state.clone();
-                if next.step(self, thread).is_some() {
-                    is_stuck = false;
-                    if known.insert(next.clone()) {
-                        open.push(next);
-                    }
-                }
-            }
-            match is_stuck {
-                true if state.threads.iter().all(|thread| thread.is_done) => {
-                    outcomes.ends.insert(state.outcome());
-                }
-                true => outcomes.has_deadlock = true,
-                false => {}
-            }
-        }
-        outcomes
+        let outcome = |state: &State<S>| {
+            let is_over = state.threads.iter().all(|thread| thread.is_done);
+            is_over.then(|| state.outcome())
+        };
+        explore(first, self.threads.len(), |state, thread| state.step(self, thread), outcome)
     }
 }
 
@@ -220,4 +202,24 @@ impl Words {
         }
         seen
     }
+}
+
+/// Executes the threads of a program, where `act` performs the commands on its objects. The first thread waits for the
+/// others.
+pub(super) fn execute<S: Subject, O: Send + Sync + 'static>(
+    program: &Program<S>,
+    (words, objects): (Arc<Words>, O),
+    act: fn(&O, S::Act, &Words) -> Option<i64>,
+) -> Outcome {
+    let objects = Arc::new(objects);
+    let others: Vec<_> = program.threads[1..]
+        .iter()
+        .map(|commands| {
+            let (words, objects, commands) = (words.clone(), objects.clone(), commands.clone());
+            thread::spawn(move || words.run(&commands, |own| act(&objects, own, &words)))
+        })
+        .collect();
+    let mut seen = vec![words.run(&program.threads[0], |own| act(&objects, own, &words))];
+    seen.extend(others.into_iter().map(|other| other.join().unwrap()));
+    Outcome { seen, last: words.last() }
 }

@@ -6,6 +6,7 @@
 //! this family run.
 
 mod any_channel;
+mod interleavings;
 mod mixed;
 mod model;
 mod more;

@@ -1,9 +1,9 @@
 //! A model of the objects of generated programs. It enumerates all interleavings of a program, one effect at a time,
 //! and returns the outcomes. It shares no code with the engine.
 
-use std::collections::{BTreeSet, HashSet};
-use std::hash::Hash;
+use std::collections::BTreeSet;
 
+use super::interleavings::explore;
 use super::program::{Act, Channel, ENDLESS, Family, Program, Width};
 
 /// The end of a program: the values that each thread has seen, and the last values of the objects.
@@ -107,39 +107,6 @@ fn is_greater(width: Width, one: i64, two: i64) -> bool {
         Width::U64 | Width::Usize => one as u64 > two as u64,
         _ => one > two,
     }
-}
-
-/// Returns the outcomes of all interleavings of threads. `step` performs the next effect of a thread, or returns `None`
-/// if the thread waits or has ended. `outcome` returns the outcome of a state in which all threads have ended.
-pub(super) fn explore<S: Clone + Eq + Hash>(
-    first: S,
-    threads: usize,
-    step: impl Fn(&mut S, usize) -> Option<()>,
-    outcome: impl Fn(&S) -> Option<Outcome>,
-) -> Outcomes {
-    let mut known = HashSet::from([first.clone()]);
-    let mut open = vec![first];
-    let mut outcomes = Outcomes { ends: BTreeSet::new(), has_deadlock: false, states: 0 };
-    while let Some(state) = open.pop() {
-        outcomes.states += 1;
-        let mut is_stuck = true;
-        for thread in 0..threads {
-            let mut next = state.clone();
-            if step(&mut next, thread).is_some() {
-                is_stuck = false;
-                if known.insert(next.clone()) {
-                    open.push(next);
-                }
-            }
-        }
-        if is_stuck {
-            match outcome(&state) {
-                Some(outcome) => _ = outcomes.ends.insert(outcome),
-                None => outcomes.has_deadlock = true,
-            }
-        }
-    }
-    outcomes
 }
 
 impl Program {

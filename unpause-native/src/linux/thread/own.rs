@@ -1,4 +1,4 @@
-//! The program of a run, and start routines that a thread executes without a new thread.
+//! The program of a run, and start routines without a new thread.
 
 use std::ffi::c_void;
 

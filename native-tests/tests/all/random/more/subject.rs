@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::thread;
 
-use super::super::model::{Outcome, Outcomes, explore};
+use super::super::interleavings::explore;
+use super::super::model::{Outcome, Outcomes};
 use super::super::program::Numbers;
 
 /// The model of the objects of a family.

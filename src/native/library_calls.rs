@@ -38,11 +38,14 @@ impl LibraryCall {
     }
 }
 
-/// Returns `true` for a function of a library whose loops have a bound, or growing pauses. The loops only read memory.
+/// Parts of file names of the libraries whose loops have a bound, or growing pauses. These loops only read memory.
+/// `native-tests/tests/all/repeated_calls.rs` has a call of each library, with one exception.
+const LIBRARIES: &[&str] =
+    &["/std/src/sync/mpmc/", "/crossbeam-", "/parking_lot", "/concurrent-queue-", "/flume-"];
+
+/// Returns `true` for a function of one of the [`LIBRARIES`].
 pub(super) fn backs_off(frame: &Frame) -> bool {
-    let files =
-        ["/std/src/sync/mpmc/", "/crossbeam-", "/parking_lot", "/concurrent-queue-", "/flume-"];
-    files.iter().any(|file| frame.file.contains(file))
+    LIBRARIES.iter().any(|file| frame.file.contains(file))
 }
 
 /// The first accesses of the calls that a thread has made.

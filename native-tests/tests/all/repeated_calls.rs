@@ -64,40 +64,45 @@ fn outcomes(strategy: &str, body: fn()) -> (BTreeSet<String>, u64) {
     (fs::read_to_string(path).unwrap().lines().map(str::to_owned).collect(), report.runs)
 }
 
-const REPEATED: [(&str, fn()); 8] = [
-    ("once", || {
+/// The programs, each with its name, and with the library of the list of the engine that it calls.
+const REPEATED: [(&str, &str, fn()); 9] = [
+    ("once", "/parking_lot", || {
         let state = |once: &parking_lot::Once| once.state().done().into();
         calls(parking_lot::Once::new(), |once| once.call_once(|| ()), state);
     }),
-    ("array_pop", || {
+    ("array_pop", "/crossbeam-", || {
         let queue = crossbeam_queue::ArrayQueue::new(2);
         calls(queue, |queue| queue.push(1).unwrap(), |queue| queue.pop().unwrap_or(0));
     }),
-    ("seg_len", || {
+    ("seg_len", "/crossbeam-", || {
         let queue = crossbeam_queue::SegQueue::new();
         calls(queue, |queue| queue.push(1), |queue| queue.len() as i64);
     }),
-    ("bounded", || {
+    ("bounded", "/crossbeam-", || {
         let channel = crossbeam_channel::bounded(1);
         calls(channel, |ends| ends.0.send(1).unwrap(), |ends| ends.1.try_recv().unwrap_or(0));
     }),
-    ("cell", || {
+    ("cell", "/crossbeam-", || {
         let cell = crossbeam_utils::atomic::AtomicCell::new(0_i64);
         calls(cell, |cell| cell.store(1), |cell| cell.load());
     }),
-    ("mpsc", || {
+    ("mpsc", "/std/src/sync/mpmc/", || {
         let (sender, receiver) = mpsc::channel();
         let kept = sender.clone();
         receives(move || sender.send(1).unwrap(), &receiver, |own| own.try_recv().unwrap_or(0));
         drop(kept);
     }),
-    ("sync_channel", || {
+    ("sync_channel", "/std/src/sync/mpmc/", || {
         let (sender, receiver) = mpsc::sync_channel(1);
         let kept = sender.clone();
         receives(move || sender.send(1).unwrap(), &receiver, |own| own.try_recv().unwrap_or(0));
         drop(kept);
     }),
-    ("scope", || {
+    ("flume", "/flume-", || {
+        let channel = flume::bounded(1);
+        calls(channel, |ends| ends.0.send(1).unwrap(), |ends| ends.1.try_recv().unwrap_or(0));
+    }),
+    ("scope", "/crossbeam-", || {
         // The code of the user is called by a library.
         let word = AtomicI64::new(0);
         let mut seen = Vec::new();
@@ -115,7 +120,7 @@ const REPEATED: [(&str, fn()); 8] = [
 /// The other thread acts before one of the calls, or after all of them.
 #[test]
 fn each_call_of_a_loop_is_tried() {
-    for (name, body) in REPEATED {
+    for (name, _, body) in REPEATED {
         // A scope has many interleavings.
         let strategies =
             if name == "scope" { &["exhaustive"][..] } else { &["exhaustive", "preemptions"] };
@@ -125,6 +130,20 @@ fn each_call_of_a_loop_is_tried() {
             assert_eq!(seen.len(), CALLS + 1, "{name}, {strategy}: {seen:?}");
         }
     }
+}
+
+/// The library without a program: it has a fence in assembly, so none of its searches is a proof.
+const NO_PROOF: &str = "/concurrent-queue-";
+
+/// Each other library whose loops are held by a rule of their own has a program above.
+#[test]
+fn each_library_of_the_list_is_called() {
+    let source = include_str!("../../../src/native/library_calls.rs");
+    let (_, list) = source.split_once("const LIBRARIES: &[&str] =").expect("the list");
+    let (list, _) = list.split_once(';').expect("the end of the list");
+    let listed: BTreeSet<&str> = list.split('"').skip(1).step_by(2).collect();
+    let called = REPEATED.iter().map(|(_, library, _)| *library).chain([NO_PROOF]);
+    assert_eq!(listed, called.collect());
 }
 
 /// The fixed twin: a loop that has no end of its own waits for the other thread.

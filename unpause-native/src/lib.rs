@@ -42,8 +42,10 @@
 //! | `race/`, `plain.rs` | data races: vector clocks, and the calls for plain accesses |
 //! | `polled.rs` | random bytes, thread-locals and statics of runs whose tasks are futures |
 //! | `statics.rs` | statics of the tested crates, restored before each run |
+//! | `first_values.rs` | a copy of all statics before `main` |
 //! | `second_thread.rs` | a thread for the watchdog of a test, kept from test to test |
 //! | `bystanders.rs` | threads of other tests, which wait when they access these statics |
+//! | `gates.rs` | the places where threads of other tests wait, and the wait until all of them are there |
 //! | `uncontrolled.rs` | threads of plain tests and of async tests, which no run controls |
 //! | `places.rs` | the source lines of return addresses |
 //!

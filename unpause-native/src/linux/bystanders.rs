@@ -2,8 +2,9 @@
 //!
 //! Each run gives the statics of the tested crates their first values, and after the last run they get back the values
 //! that they had before. So an access of another thread between the two would be lost, for example a lock of a static
-//! `Mutex` by another test. Atomic operations of bystanders on statics therefore wait until the test is over. Memory
-//! that is not a static is never restored while a bystander can use it, so it is not affected.
+//! `Mutex` by another test. Atomic operations of bystanders on statics therefore wait until the test is over. The test
+//! waits first until no bystander executes code between two such operations: see `gates`. Memory that is not a static
+//! is never restored while a bystander can use it, so it is not affected.
 //!
 //! A thread belongs to the test if it executes the test, or if such a thread has created it. The main thread of the
 //! process never waits, because a test may need its output lock.
@@ -14,6 +15,7 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::gates::{self, AtGate};
 use super::request::Access;
 use super::statics;
 use super::thread::{self, Start};
@@ -35,33 +37,40 @@ thread_local! {
 /// A guard for a test that executes runs. The thread that has created it belongs to the test until it is dropped.
 #[must_use]
 pub struct Exclusion {
+    // This field is before the next, so that the next test waits until this thread is at another gate.
+    _at_gate: AtGate,
     _test: MutexGuard<'static, ()>,
     /// The guard must be dropped on the same thread.
     _thread: PhantomData<*const ()>,
 }
 
 /// Makes bystanders wait when they access statics, until the returned guard is dropped. Waits while another test does
-/// this, and until the current accesses are over.
+/// this, and until each bystander waits for something, but not longer than 0.1 s.
 ///
 /// `test` is the path of the test. The default is the name of the current thread.
 pub fn exclude(test: Option<&str>) -> Exclusion {
     uncontrolled::note_controlled(test);
     // From here on, it is known which statics the runs change.
     statics::save_statics();
+    let at_gate = gates::at_gate();
     let test = TEST.lock().unwrap_or_else(PoisonError::into_inner);
     BELONGS.set(true);
     EXCLUDES.store(true, Ordering::SeqCst);
     while ACCESSES.load(Ordering::SeqCst) > 0 {
         std::thread::yield_now();
     }
-    Exclusion { _test: test, _thread: PhantomData }
+    gates::wait_for_others();
+    Exclusion { _at_gate: at_gate, _test: test, _thread: PhantomData }
 }
 
 /// Calls `act` while no test executes runs. On a thread of a run, and on a thread that belongs to the test, just calls
 /// it.
 pub fn between_tests<R>(act: impl FnOnce() -> R) -> R {
     let is_within = thread::current().is_some() || BELONGS.get();
-    let _test = (!is_within).then(|| TEST.lock().unwrap_or_else(PoisonError::into_inner));
+    let _test = (!is_within).then(|| {
+        let _at_gate = gates::at_gate();
+        TEST.lock().unwrap_or_else(PoisonError::into_inner)
+    });
     act()
 }
 
@@ -102,7 +111,10 @@ fn perform_on_static(access: Access) -> u64 {
         ACCESSES.fetch_sub(1, Ordering::SeqCst);
         match old {
             Some(old) => return old,
-            None => drop(TEST.lock()),
+            None => {
+                let _at_gate = gates::at_gate();
+                drop(TEST.lock());
+            }
         }
     }
 }
@@ -115,9 +127,10 @@ fn must_wait(address: usize) -> bool {
     is_bystander && statics::is_restored(address)
 }
 
-/// Forgets the accesses of other threads, in a process that contains only this thread.
-pub(crate) fn forget_accesses() {
+/// Forgets the other threads and their accesses, in a process that contains only this thread.
+pub(crate) fn forget_others() {
     ACCESSES.store(0, Ordering::SeqCst);
+    gates::forget_others();
 }
 
 /// Notes that the current thread creates an OS thread without [`create`].
@@ -139,10 +152,6 @@ pub(crate) unsafe fn create(
     // A thread that ends has no thread-locals any more.
     let belongs = BELONGS.try_with(Cell::get).unwrap_or(false);
     let inherited = uncontrolled::created(belongs);
-    if !belongs && !inherited.is_needed() {
-        // SAFETY: the caller guarantees the arguments.
-        return unsafe { real_create(thread, attributes, start, argument) };
-    }
     let routine = Box::into_raw(Box::new(Routine { start, argument, belongs, inherited }));
     // SAFETY: the caller guarantees the other arguments, and the new thread owns the routine.
     let code = unsafe { real_create(thread, attributes, begin, routine.cast()) };
@@ -168,5 +177,8 @@ extern "C" fn begin(routine: *mut c_void) -> *mut c_void {
     let Routine { start, argument, belongs, inherited } = routine;
     BELONGS.set(belongs);
     inherited.set();
+    if !inherited.is_of_engine() {
+        gates::enter();
+    }
     start(argument)
 }

@@ -9,7 +9,7 @@ use object::{Object, ObjectSection, ObjectSymbol, SectionFlags, SymbolKind, elf}
 
 use super::image::{load_address, protected};
 use super::program::{has_symbols, program};
-use super::{arch, unseen};
+use super::{arch, first_values, unseen};
 
 /// The toolchain crates whose variables keep their values, in a program without a [list](toolchain) of these variables.
 /// The other toolchain crates have no variables, or can begin each run with their first values.
@@ -248,8 +248,11 @@ fn read() -> Result<Vec<Saved>, String> {
     statics.sort_unstable();
     statics.dedup();
     let save = |(address, size, of_tracing, of_crate): (usize, usize, bool, Option<String>)| {
+        // The engine has used statics of tracing by now, so they keep their current values.
+        let first = (!of_tracing).then(|| first_values::at(address, size)).flatten();
         // SAFETY: the symbol table guarantees that the program has a static of this size there.
-        let bytes = unsafe { std::slice::from_raw_parts(address as *const u8, size) };
+        let now = || unsafe { std::slice::from_raw_parts(address as *const u8, size) };
+        let bytes = first.unwrap_or_else(now);
         Saved { address, bytes: bytes.to_vec(), of_tracing, of_crate }
     };
     Ok(statics.into_iter().map(save).collect())

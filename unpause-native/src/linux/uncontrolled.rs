@@ -59,9 +59,9 @@ pub(crate) struct Inherited {
 }
 
 impl Inherited {
-    /// Returns `true` if there is something to inherit.
-    pub(crate) fn is_needed(self) -> bool {
-        self.exempt.is_some() || self.noted
+    /// Returns `true` for a thread of the engine.
+    pub(crate) fn is_of_engine(self) -> bool {
+        self.exempt.is_some()
     }
 
     /// Sets the state of the current thread, which is new.

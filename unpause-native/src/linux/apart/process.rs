@@ -93,7 +93,7 @@ unsafe fn fork_only() -> Result<Forked, String> {
         0 => {
             // SAFETY: the system call takes numbers. It makes the child end with its parent.
             unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-            bystanders::forget_accesses();
+            bystanders::forget_others();
             Ok(Forked::Child)
         }
         process if process > 0 => Ok(Forked::Parent(Child(process))),

@@ -28,7 +28,7 @@
 //! | `children.rs`, `handlers.rs`, `masks.rs` | other processes; signal handlers that a run installs; blocked signals |
 //! | `processors.rs` | the number of processors |
 //! | `compiled.rs` | the compiled part of std: its replacements, and the entries of functions without replacements |
-//! | `std_calls.rs` | the compiled functions that a thread is in: `print!` is one step |
+//! | `std_calls.rs` | the compiled functions that a thread is in, until they return: `print!` is one step |
 //! | `unseen.rs` | assembly and C instructions that synchronise threads or call the system |
 //! | `loaded.rs`, `imports.rs` | the program and its shared libraries in memory; functions of shared libraries |
 //! | `death.rs`, `signals.rs` | threads that would end the process, or never return |

@@ -5,6 +5,7 @@
 //! functions runs once per toolchain. A toolchain with different functions is refused.
 
 mod names;
+mod stubs;
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -15,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use self::names::Names;
 pub(super) use self::names::functions;
+use self::stubs::stubs;
 use super::cache::Cache;
 use super::{flags, output, scan};
 use crate::usage::Usage;
@@ -63,8 +65,8 @@ const SHOWN_FOLDER: &str = "/rustc/unpause/replaced";
 /// should not.
 const TIME: Duration = Duration::from_secs(10);
 
-/// The version of the form of [`stubs`]. If it changes, the stubs are compiled again.
-const FORM: u32 = 2;
+/// The version of the form of [`stubs()`]. If it changes, the stubs are compiled again.
+const FORM: u32 = 3;
 
 const REMEDY: &str = "use another toolchain, for example `cargo +1.95.0 unpause test`, or a newer version of unpause";
 
@@ -95,7 +97,7 @@ pub(super) fn build(
     let library = library(rustc, "libstd-")?;
     let mut hasher = DefaultHasher::new();
     let made_of = (&version, &library, REPLACEMENTS, CHECK, fallback, flags::INSTRUMENTATION);
-    (made_of, names::LISTS, CALL_X86_64, CALL_AARCH64, scan::END, FORM).hash(&mut hasher);
+    (made_of, names::LISTS, stubs::TEXTS, scan::END, FORM).hash(&mut hasher);
     let hash = format!("{:016x}", hasher.finish());
     let refuse = |difference: String| {
         let release = version.lines().next().unwrap_or_default();
@@ -236,48 +238,6 @@ fn line(file: &Path) -> String {
 /// Returns the files among the linker's arguments.
 pub(super) fn files(arguments: &str) -> impl Iterator<Item = &str> {
     arguments.lines().filter_map(|line| line.strip_prefix('"')?.strip_suffix('"'))
-}
-
-/// Calls `unpause_std_entered` with the text at `9`, and saves the argument registers. The sequence saves seven
-/// registers, so that the stack is aligned.
-const CALL_X86_64: &str = "push rdi\npush rsi\npush rdx\npush rcx\npush r8\npush r9\npush rax
-lea rdi, [rip + 9f]\ncall unpause_std_entered
-pop rax\npop r9\npop r8\npop rcx\npop rdx\npop rsi\npop rdi";
-
-/// The call sequence for aarch64. The sequence also saves the register for large results and the return address. The
-/// sequence was assembled, and was run in an emulator only.
-const CALL_AARCH64: &str = "stp x0, x1, [sp, #-80]!\nstp x2, x3, [sp, #16]\nstp x4, x5, [sp, #32]
-stp x6, x7, [sp, #48]\nstp x8, x30, [sp, #64]
-adrp x0, 9f\nadd x0, x0, :lo12:9f\nbl unpause_std_entered
-ldp x8, x30, [sp, #64]\nldp x6, x7, [sp, #48]\nldp x4, x5, [sp, #32]
-ldp x2, x3, [sp, #16]\nldp x0, x1, [sp], #80";
-
-/// Returns the source of functions that record their entry and continue in std's function, together with the list of
-/// the toolchain's variables.
-fn stubs(names: &Names) -> String {
-    let mut text = String::from(
-        "#![no_std]\n// The functions with locks of their own: each notes that it was entered, and is then std's.\n\
-         core::arch::global_asm!(r#\"\n.text\n",
-    );
-    for (symbol, path) in &names.noted {
-        let _ = writeln!(
-            text,
-            ".globl \"__wrap_{symbol}\"\n.type \"__wrap_{symbol}\",@function\n\"__wrap_{symbol}\":"
-        );
-        let (call, jump) =
-            if cfg!(target_arch = "aarch64") { (CALL_AARCH64, "b") } else { (CALL_X86_64, "jmp") };
-        let _ = writeln!(text, "{call}\n{jump} \"__real_{symbol}\"");
-        let shown = path.replace(['"', '\\', '#'], "");
-        let _ = writeln!(text, ".section .rodata\n9: .asciz \"{shown}\"\n.text");
-    }
-    text += ".globl unpause_std_replaced\nunpause_std_replaced: ret\n";
-    // The runtime reads the list, because a crate name is not enough: a test program may be called `std`.
-    text += ".section .rodata\n.globl unpause_std_variables\nunpause_std_variables:\n";
-    for symbol in &names.variables {
-        let _ = writeln!(text, ".ascii \"{symbol}\\n\"");
-    }
-    text += ".byte 0\n\"#);\n";
-    text
 }
 
 #[cfg(test)]

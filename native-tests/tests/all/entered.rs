@@ -1,9 +1,11 @@
 //! Functions of std with locks of their own, which are not instrumented.
 
 use std::fmt::{self, Display, Formatter};
-use std::panic::resume_unwind;
-use std::sync::Arc;
+use std::hint::black_box;
+use std::mem::MaybeUninit;
+use std::panic::{catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use sim::Runner;
@@ -17,17 +19,19 @@ impl Display for Counts<'_> {
     }
 }
 
+/// Returns the functions that a search of `body` names.
+fn unseen(body: fn()) -> Vec<String> {
+    let runner = Runner::new().hermetic().strategy("exhaustive").seeds(0..10_000);
+    let report = runner.run_native(body);
+    assert!(report.finding.is_none(), "{:?}", report.finding);
+    let searched = report.searched.unwrap();
+    assert_eq!(searched.is_proof(), searched.unseen.is_empty());
+    searched.unseen
+}
+
 /// Functions of std with locks of their own end each claim of a proof, with their names.
 #[test]
 fn an_entry_of_code_that_is_not_instrumented_is_no_proof() {
-    fn unseen(body: fn()) -> Vec<String> {
-        let runner = Runner::new().hermetic().strategy("exhaustive").seeds(0..10_000);
-        let report = runner.run_native(body);
-        assert!(report.finding.is_none(), "{:?}", report.finding);
-        let searched = report.searched.unwrap();
-        assert_eq!(searched.is_proof(), searched.unseen.is_empty());
-        searched.unseen
-    }
     // A thread prints within one step, and the environment does not change.
     let none = unseen(|| {
         let thread = thread::spawn(|| {
@@ -56,11 +60,76 @@ fn an_entry_of_code_that_is_not_instrumented_is_no_proof() {
         thread.join().unwrap();
     });
     assert!(!held.is_empty());
-    let hook = unseen(|| std::panic::set_hook(std::panic::take_hook()));
+    let hook = unseen(|| {
+        let thread = thread::spawn(|| ());
+        std::panic::set_hook(std::panic::take_hook());
+        thread.join().unwrap();
+    });
     assert_eq!(hook, ["std::panicking::set_hook", "std::panicking::take_hook"]);
     let none = unseen(|| {
         let thread = thread::spawn(|| resume_unwind(Box::new(())));
         assert!(thread.join().is_err());
     });
     assert!(none.is_empty(), "{none:?}");
+}
+
+/// Calls `act` in a frame of at least `ROOM` bytes, which are not written.
+#[inline(never)]
+fn within<const ROOM: usize>(act: impl FnOnce()) {
+    let room = MaybeUninit::<[u8; ROOM]>::uninit();
+    black_box(&room);
+    act();
+    black_box(&room);
+}
+
+/// A call that prints ends when it returns, for each position of its frame and of the frames of later operations.
+#[test]
+fn an_operation_after_a_print_is_not_an_operation_of_the_print() {
+    /// Prints in a frame of this size, and then drops an owner, executes an operation, and locks in frames of all
+    /// sizes.
+    fn body<const ROOM: usize>() {
+        let word = Arc::new(AtomicU32::new(0));
+        let other = word.clone();
+        let thread = thread::spawn(move || {
+            for to_error in [true, false] {
+                within::<ROOM>(
+                    || if to_error { eprintln!("printed") } else { println!("printed") },
+                );
+                within::<0>(|| _ = other.fetch_add(1, SeqCst));
+                within::<64>(|| drop(other.clone()));
+                within::<256>(|| drop(Mutex::new(0).lock()));
+                within::<512>(|| drop(other.clone()));
+                within::<1024>(|| _ = other.fetch_add(1, SeqCst));
+                within::<4096>(|| drop(other.clone()));
+            }
+            within::<4096>(|| drop(other));
+        });
+        within::<ROOM>(|| println!("{}", word.load(SeqCst)));
+        thread.join().unwrap();
+    }
+    for body in [body::<0>, body::<16>, body::<48>, body::<128>, body::<320>, body::<1000>] {
+        assert_eq!(unseen(body), [""; 0]);
+    }
+}
+
+/// A print whose argument panics does not hide a later print.
+#[test]
+fn an_operation_of_a_print_after_a_panic_of_a_print_is_named() {
+    struct Panics;
+    impl Display for Panics {
+        fn fmt(&self, _: &mut Formatter<'_>) -> fmt::Result {
+            resume_unwind(Box::new(()))
+        }
+    }
+    let printed = unseen(|| {
+        let word = Arc::new(AtomicU32::new(0));
+        let other = word.clone();
+        let thread = thread::spawn(move || {
+            assert!(catch_unwind(|| println!("{Panics}")).is_err());
+            eprintln!("{}", Counts(&other));
+        });
+        word.fetch_add(1, SeqCst);
+        thread.join().unwrap();
+    });
+    assert!(printed.iter().any(|name| name.starts_with("std::io::stdio::_")), "{printed:?}");
 }

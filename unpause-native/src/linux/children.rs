@@ -16,7 +16,8 @@ use super::thread::{Thread, any, current, outside};
 /// The std functions that start a process.
 const STARTS: [&str; 3] = ["spawn", "output", "status"];
 
-/// Records that a thread has entered a std function with this path, in a frame near `frame`.
+/// Records that a thread has entered a std function with this path. `frame` identifies the call, if its return is
+/// recorded.
 pub(crate) fn entered(thread: &mut Thread, path: &str, frame: usize) {
     let starts = path
         .strip_prefix("<std::process::Command>::")

@@ -42,13 +42,14 @@ pub(crate) fn set_entered(entered: Vec<&'static str>) {
     *ENTERED.lock().unwrap_or_else(PoisonError::into_inner) = entered.into_iter().collect();
 }
 
-/// Records that a function with this path is entered.
+/// Records that a function with this path is entered. `frame` identifies the call if [`unpause_std_left`] records its
+/// return; otherwise it is 0.
 ///
 /// # Safety
-/// The path must be null-terminated and never freed.
+/// The path must be null-terminated and never freed. The frame must be 0, or two words of the stack of this thread: the
+/// frame pointer of the caller, and the return address.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn unpause_std_entered(path: *const c_char) {
-    let frame = frame_pointer();
+unsafe extern "C" fn unpause_std_entered(path: *const c_char, frame: usize) {
     let Some(thread) = current() else { return };
     outside(|| {
         // SAFETY: the caller guarantees that the path is valid.
@@ -56,11 +57,19 @@ unsafe extern "C" fn unpause_std_entered(path: *const c_char) {
         let path = path.to_str().unwrap_or("a function of std");
         streams::entered(path);
         children::entered(thread, path, frame);
-        if thread.std_calls.is_print(path, frame) {
+        if thread.std_calls.is_print(path, frame, frame_pointer()) {
             return;
         }
         ENTERED.lock().unwrap_or_else(PoisonError::into_inner).insert(path);
     });
+}
+
+/// Records that the call with this frame returns.
+#[unsafe(no_mangle)]
+extern "C" fn unpause_std_left(frame: usize) {
+    if let Some(thread) = current() {
+        thread.std_calls.leave(frame);
+    }
 }
 
 /// Records that a simulated thread has called a libc function with effects that searches do not see.
@@ -162,7 +171,7 @@ mod tests {
     #[test]
     fn entries_outside_of_runs_are_not_noted() {
         // SAFETY: the path is a constant.
-        unsafe { unpause_std_entered(c"std::env::var".as_ptr()) };
+        unsafe { unpause_std_entered(c"std::env::var".as_ptr(), 0) };
         assert!(take_entered().is_empty());
     }
 }

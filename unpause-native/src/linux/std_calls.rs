@@ -5,7 +5,6 @@
 //! difference. So a search records the call only if the thread makes a request in it, for example in a `Display` of its
 //! own.
 
-use super::arch::DISTANCE_OF_RETURN;
 use super::compiled::note_entered;
 use super::switch::frame_pointer;
 use super::thread::Thread;
@@ -23,47 +22,68 @@ pub(crate) struct StdCalls {
     print: Print,
 }
 
-/// A call of a function that prints.
+/// A call of a function that prints. The program calls an assembly function with a frame, which calls std's function
+/// and then records its return.
 #[derive(Default)]
 struct Print {
-    /// The address at which the return address of the call is on the stack; 0 if there was no call.
-    slot: usize,
-    /// The return address.
+    /// The frame of the assembly function; 0 if there was no call, or if it has returned.
+    frame: usize,
+    /// The return address of the assembly function.
     returns_to: usize,
     path: &'static str,
 }
 
+/// Returns the address to which a function with this frame returns.
+///
+/// # Safety
+/// The frame must be on the stack of the running thread, above a frame in use.
+unsafe fn return_address(frame: usize) -> usize {
+    // SAFETY: the caller guarantees that the stack contains this address.
+    unsafe { *((frame + size_of::<usize>()) as *const usize) }
+}
+
 impl Print {
-    /// Returns `true` if the call may not have returned. `frame` is a frame pointer of the same thread.
+    /// Returns `true` if the call may not have ended. `frame` is a frame pointer of the same thread.
+    ///
+    /// A call that returns is forgotten. A call that unwinds is not: it has ended if its frame is below this one, or if
+    /// another call has overwritten its return address. Otherwise it may continue.
     fn goes_on(&self, frame: usize) -> bool {
-        // The stack grows towards lower addresses, so a slot below this frame is of an ended call. Above, the next call
-        // of the caller has overwritten the slot.
         // SAFETY: an address of the stack above a frame in use is a part of the stack.
-        frame < self.slot && unsafe { *(self.slot as *const usize) } == self.returns_to
+        frame < self.frame && unsafe { return_address(self.frame) } == self.returns_to
     }
 }
 
 impl StdCalls {
-    /// Records that the thread enters a function with this path. Returns `true` for functions that
-    /// print, and for their calls of functions of streams. `frame` is the frame pointer of the recording function.
-    pub(crate) fn is_print(&mut self, path: &'static str, frame: usize) -> bool {
-        if self.print.slot != 0 && self.print.goes_on(frame) {
+    /// Records that the thread enters a function with this path. Returns `true` for functions that print, and for their
+    /// calls of functions of streams. `call` is the frame of the call if its return is recorded, otherwise 0. `frame`
+    /// is the frame pointer of the recording function.
+    pub(crate) fn is_print(&mut self, path: &'static str, call: usize, frame: usize) -> bool {
+        if self.may_print() && self.print.goes_on(frame) {
             return path.contains(STREAMS);
         }
-        let Some(distance) = DISTANCE_OF_RETURN.filter(|_| PRINTS.contains(&path)) else {
+        if call == 0 || !PRINTS.contains(&path) {
             return false;
-        };
-        let slot = frame + distance;
-        // SAFETY: the caller has saved the return address there.
-        let returns_to = unsafe { *(slot as *const usize) };
-        self.print = Print { slot, returns_to, path };
+        }
+        // SAFETY: this is the frame of the caller.
+        let returns_to = unsafe { return_address(call) };
+        self.print = Print { frame: call, returns_to, path };
         true
     }
 
-    /// Returns `true` if the thread has entered a function that prints.
+    /// Records that the call with this frame returns.
+    pub(crate) fn leave(&mut self, frame: usize) {
+        if self.print.frame == frame {
+            self.print = Print::default();
+        }
+        if self.starts_child == frame {
+            self.starts_child = 0;
+        }
+    }
+
+    /// Returns `true` if the thread has entered a function that prints, and has not returned from it.
     #[inline]
     pub(crate) fn may_print(&self) -> bool {
-        self.print.slot != 0
+        self.print.frame != 0
     }
 
     /// Records the function that prints, if the thread is still in it.

@@ -179,9 +179,6 @@ pub(crate) fn thread_pointer() -> usize {
     base
 }
 
-/// A recorded call has its return address in a register.
-pub(crate) const DISTANCE_OF_RETURN: Option<usize> = None;
-
 /// Returns the frame pointer of the caller, if this crate is compiled with frame pointers.
 #[inline(always)]
 pub(crate) fn frame_pointer() -> usize {

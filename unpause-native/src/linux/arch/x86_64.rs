@@ -186,10 +186,6 @@ pub(crate) fn thread_pointer() -> usize {
     base
 }
 
-/// The distance from the frame of the function that records entries of std functions to the return address of the
-/// recorded call: the saved frame pointer, a return address, and seven registers.
-pub(crate) const DISTANCE_OF_RETURN: Option<usize> = Some(8 * 9);
-
 /// Returns the frame pointer of the caller, if this crate is compiled with frame pointers.
 #[inline(always)]
 pub(crate) fn frame_pointer() -> usize {

@@ -73,6 +73,41 @@ fn an_entry_of_code_that_is_not_instrumented_is_no_proof() {
     assert!(none.is_empty(), "{none:?}");
 }
 
+/// Functions with locks of their own are in one order with all operations while there is no other thread: before the
+/// first spawn, and after all joins.
+#[test]
+fn an_entry_while_there_is_no_other_thread_leaves_the_proof() {
+    let alone = unseen(|| {
+        std::panic::set_hook(std::panic::take_hook());
+        let folder = std::env::temp_dir().join("unpause-entered");
+        std::fs::create_dir_all(folder.join("in")).unwrap();
+        let word = Arc::new(AtomicU32::new(0));
+        let threads = [0, 1].map(|_| {
+            let word = word.clone();
+            thread::spawn(move || thread::spawn(move || word.fetch_add(1, SeqCst)).join())
+        });
+        for thread in threads {
+            thread.join().unwrap().unwrap();
+        }
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+        std::fs::remove_dir_all(&folder).unwrap();
+    });
+    assert_eq!(alone, [""; 0]);
+    // A thread that is not joined may execute in another order.
+    let ended = unseen(|| {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        drop(thread::spawn(move || sender.send(1)));
+        receiver.recv().unwrap();
+        std::panic::set_hook(std::panic::take_hook());
+    });
+    assert_eq!(ended, ["std::panicking::set_hook", "std::panicking::take_hook"]);
+    let second = unseen(|| {
+        let thread = thread::spawn(|| std::panic::set_hook(std::panic::take_hook()));
+        thread.join().unwrap();
+    });
+    assert_eq!(second, ["std::panicking::set_hook", "std::panicking::take_hook"]);
+}
+
 /// Calls `act` in a frame of at least `ROOM` bytes, which are not written.
 #[inline(never)]
 fn within<const ROOM: usize>(act: impl FnOnce()) {

@@ -57,11 +57,18 @@ unsafe extern "C" fn unpause_std_entered(path: *const c_char, frame: usize) {
         let path = path.to_str().unwrap_or("a function of std");
         streams::entered(path);
         children::entered(thread, path, frame);
-        if thread.std_calls.is_print(path, frame, frame_pointer()) {
+        let is_print = thread.std_calls.is_print(path, frame, frame_pointer());
+        if is_print || !is_outside(path) && thread.is_alone() {
             return;
         }
         ENTERED.lock().unwrap_or_else(PoisonError::into_inner).insert(path);
     });
+}
+
+/// Returns `true` for a function whose effects are not only state of std: a process, and streams, whose locks a thread
+/// may keep. Other functions do not matter while the thread is alone.
+fn is_outside(path: &str) -> bool {
+    ["std::process::", "std::io::stdio::"].iter().any(|part| path.contains(part))
 }
 
 /// Records that the call with this frame returns.

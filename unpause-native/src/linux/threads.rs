@@ -153,7 +153,7 @@ unsafe extern "C" fn pthread_join(thread: libc::pthread_t, result: *mut *mut c_v
             // SAFETY: the caller provides room for the result.
             unsafe { *result = (*child.as_ptr()).result };
         }
-        outside(|| parent.run().note_done(number));
+        outside(|| parent.run().note_joined(number));
         return 0;
     }
     type Join = unsafe extern "C" fn(libc::pthread_t, *mut *mut c_void) -> c_int;

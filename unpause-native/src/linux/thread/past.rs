@@ -25,6 +25,8 @@ const OWN: usize = 256;
 pub(crate) struct Past {
     /// The numbers of ended threads that will not be joined any more. Their workers are free.
     done: Vec<usize>,
+    /// The number of joined threads.
+    joined: usize,
     /// The remaining data of threads without workers.
     #[expect(clippy::vec_box, reason = "the run refers to them by their addresses")]
     left: Vec<Box<Thread>>,
@@ -34,6 +36,12 @@ impl Run {
     /// Records the end of a thread that will not be joined any more.
     pub(crate) fn note_done(&mut self, number: usize) {
         self.past.done.push(number);
+    }
+
+    /// Records that a thread has joined the thread `number`.
+    pub(crate) fn note_joined(&mut self, number: usize) {
+        self.past.joined += 1;
+        self.note_done(number);
     }
 
     /// Takes the worker of an ended thread, for a child of the thread `parent`. Returns `None` if the run has few
@@ -59,6 +67,14 @@ impl Run {
 }
 
 impl Thread {
+    /// Returns `true` if this is the first thread and all other threads were joined. A chain of joins then leads from
+    /// each of them to the first thread, so all their steps precede its next step in every order.
+    pub(crate) fn is_alone(&mut self) -> bool {
+        let is_first = self.number == 0;
+        let run = self.run();
+        is_first && run.past.joined + 1 == run.threads.len()
+    }
+
     /// Returns the initial state of a worker that does not exist yet.
     pub(super) fn without_stack(stack: usize) -> Thread {
         Thread {

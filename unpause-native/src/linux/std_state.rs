@@ -125,6 +125,19 @@ pub(crate) fn end_polled(is_left: bool) {
     hooks::end(is_left);
 }
 
+/// Finds the locks of std before the process forks. A copy that finds them itself would read the program's symbols.
+pub(crate) fn begin_fork() {
+    locks::find();
+    hooks::find();
+}
+
+/// Unlocks the locks of std in a copy of the process, which contains one thread. This thread holds no such lock, and
+/// the lock of another thread would stay locked.
+pub(crate) fn begin_copy() {
+    locks::begin_copy();
+    hooks::begin_copy();
+}
+
 /// Removes the mark that a simulated thread has called `std::process::exit`, because std lets no second thread end the
 /// process.
 fn forget_exit() {

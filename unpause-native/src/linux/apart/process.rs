@@ -7,7 +7,7 @@ use super::{ProcessEnd, Watch, tape};
 use crate::linux::bystanders;
 use crate::linux::death::SAMPLES;
 use crate::linux::real::real;
-use crate::linux::signals;
+use crate::linux::{signals, std_state};
 
 /// The number of times that a process without progress is interrupted before it is killed.
 const TRIES: u32 = 2;
@@ -52,12 +52,17 @@ pub(crate) fn fork() -> Result<Forked, String> {
 /// # Errors
 /// Returns an error if the system refuses.
 pub(super) fn fork_thread() -> Result<Forked, String> {
+    std_state::begin_fork();
     // Another thread may be printing now. Its lock would stay locked in the child, which contains only this thread.
     let (out, error) = (std::io::stdout().lock(), std::io::stderr().lock());
-    // SAFETY: other threads may have locked three things that the child uses: the allocator, the dynamic linker and the
-    // standard streams. The locks of the first two are released by libc in the child, and the streams are locked here.
-    // The child uses nothing else of std or of this library that outlives a run.
+    // SAFETY: other threads may have locked four things that the child uses: the allocator, the dynamic linker, the
+    // standard streams, and other state of std. The locks of the first two are released by libc in the child, and the
+    // streams are locked here. The other locks of std are unlocked below. The child uses nothing else of std or of this
+    // library that outlives a run.
     let forked = unsafe { fork_only() };
+    if matches!(forked, Ok(Forked::Child)) {
+        std_state::begin_copy();
+    }
     drop((out, error));
     forked
 }

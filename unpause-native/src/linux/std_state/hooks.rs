@@ -110,8 +110,23 @@ pub(super) fn end(is_left: bool) {
     }
 }
 
+/// Finds the hook, so that a copy of the process need not find it.
+pub(super) fn find() {
+    place();
+}
+
+/// Unlocks the hook in a copy of the process, which does not contain the threads that call it.
+pub(super) fn begin_copy() {
+    for address in place().into_iter().flat_map(|place| &place.lock) {
+        write(*address, 0);
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicU32;
+
+    use super::super::locks::tests::ends_in_copy;
     use super::*;
 
     #[test]
@@ -144,6 +159,14 @@ mod tests {
         }
         panics();
         assert_eq!([&COUNT, &OF_RUN].map(|count| count.load(Ordering::Relaxed)), [4, 3]);
+        // A thread that calls the hook is not in a copy of the process.
+        let word = place().expect("the hook is known").lock[0];
+        // SAFETY: this is the word with the number of readers, which other threads access with atomic operations.
+        let readers = unsafe { AtomicU32::from_ptr(word as *mut u32) };
+        readers.fetch_add(1, Ordering::SeqCst);
+        let ends = ends_in_copy(|| std::panic::set_hook(Box::new(|_| ())));
+        readers.fetch_sub(1, Ordering::SeqCst);
+        assert!(ends);
         // The first hook must still be a box that can be dropped.
         drop(std::panic::take_hook());
     }

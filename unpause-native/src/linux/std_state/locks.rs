@@ -62,6 +62,16 @@ pub(super) fn mend() {
     }
 }
 
+/// Finds the locks, so that a copy of the process need not find them.
+pub(super) fn find() {
+    locks();
+}
+
+/// Unlocks the locks in a copy of the process, which does not contain the threads that hold them.
+pub(super) fn begin_copy() {
+    locks().iter().flatten().for_each(|word| release(*word));
+}
+
 /// Returns `true` for the word of the lock of backtraces.
 pub(crate) fn is_of_backtraces(word: usize) -> bool {
     locks()[1] == Some(word)
@@ -128,10 +138,45 @@ pub(super) fn release(word: usize) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use std::io::{Read, Write};
+    use std::os::fd::AsRawFd;
     use std::sync::atomic::AtomicBool;
 
     use super::*;
+    use crate::Helper;
+
+    /// Returns `true` if `act` ends in a copy of the process.
+    pub(in crate::linux::std_state) fn ends_in_copy(act: impl FnOnce()) -> bool {
+        let (mut reader, mut writer) = std::io::pipe().unwrap();
+        let copy = Helper::begin(move || {
+            act();
+            writer.write_all(b"1").unwrap();
+        });
+        let copy = copy.unwrap();
+        let mut waits = libc::pollfd { fd: reader.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: the call has one descriptor, and it waits for 10 s.
+        let has_ended = unsafe { libc::poll(&mut waits, 1, 10_000) } == 1;
+        drop(copy);
+        let mut written = Vec::new();
+        reader.read_to_end(&mut written).unwrap();
+        has_ended && written == b"1"
+    }
+
+    #[test]
+    fn locks_that_other_threads_hold_are_free_in_a_copy() {
+        let held = Backtraces::lock();
+        let word = locks()[0].unwrap();
+        // SAFETY: this is the word of the lock of the environment. Other tests wait while it is held.
+        unsafe { (word as *mut u32).write_volatile(0x3fff_ffff) };
+        let ends = ends_in_copy(|| {
+            assert!(std::env::var_os("PATH").is_some());
+            assert!(Backtraces::lock().0.is_some());
+        });
+        release(word);
+        drop(held);
+        assert!(ends);
+    }
 
     #[test]
     fn the_lock_of_the_environment_is_found_and_freed() {

@@ -20,6 +20,7 @@ use crate::engine::live::{self, Live};
 use crate::engine::results::Tally;
 use crate::report::{Origin, Searched, one_line};
 use crate::run::ids::{Place, Seed};
+use crate::run::place::in_text;
 use crate::run::program::ProgramRecord;
 use crate::run::untried::Untried;
 use crate::run::{Outcome, Run};
@@ -118,7 +119,7 @@ pub(super) fn remarks(run: &Run) -> impl Iterator<Item = String> {
         format!(
             "task {task}, spawned at {}, had not ended when the test body did: await its handle, \
              or call detach() on it",
-            task.place
+            in_text(task.place)
         )
     });
     leaks.chain(run.programs.iter().filter_map(ProgramRecord::warning))
@@ -132,6 +133,7 @@ pub(super) fn unchecked<'a>(
 ) -> impl Iterator<Item = String> + 'a {
     let places: Set<String> = places.into_iter().map(ToString::to_string).collect();
     places.into_iter().map(move |place| {
+        let place = in_text(place);
         format!(
             "{test}: a history was recorded and never checked (created at {place}): end the test with its \
              assert_linearizable()"

@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use unpause_ordered::Set;
 
 use crate::run::ids::Place;
+use crate::run::place::in_text;
 use crate::run::untried::Untried;
 use crate::seam;
 
@@ -50,6 +51,7 @@ pub(crate) fn step_instructions(wanted: bool) {
 /// Records that a run of a search uses a lock outside of its calls, at `place`.
 pub(super) fn is_used_otherwise(place: Place) {
     reason().get_or_insert_with(|| {
+        let place = in_text(place);
         format!(
             "a lock is used at {place} by an operation that is no whole call of `lock`, `try_lock`, `read` or `write`"
         )
@@ -59,7 +61,8 @@ pub(super) fn is_used_otherwise(place: Place) {
 /// Records that a thread parks at `place` in a run of a search, after it has used a cell of once_cell. Such a cell
 /// waits by `park`, too. As a single step, it would not wait for a thread that initializes it.
 pub(super) fn parks_after_cell(place: Place) {
-    let text = || format!("a thread parks at {place} after it has used a cell of once_cell");
+    let text =
+        || format!("a thread parks at {} after it has used a cell of once_cell", in_text(place));
     reason().get_or_insert_with(text);
 }
 

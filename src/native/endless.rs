@@ -23,6 +23,7 @@ use super::queues;
 use super::sites::Site;
 use super::threads::{Threads, with};
 use crate::rt::{WORLD, interned};
+use crate::run::place::in_text;
 use crate::run::points::Points;
 
 /// The number of accesses of a loop in a copy of the process.
@@ -47,7 +48,9 @@ struct Tried {
 pub(super) fn note_counted(site: Site) {
     static NOTES: Mutex<Map<u64, &str>> = Mutex::new(Map::new());
     let mut notes = NOTES.lock().unwrap_or_else(PoisonError::into_inner);
-    let text = || interned(&format!("later rounds of a loop that counts them, at {}", site.place));
+    let text = || {
+        interned(&format!("later rounds of a loop that counts them, at {}", in_text(site.place)))
+    };
     let known = notes.get(&site.caller).copied();
     let note = known.unwrap_or_else(|| {
         let note = text();

@@ -8,6 +8,7 @@ use super::{chances, orders};
 use crate::run::chances::Chances;
 use crate::run::ids::TaskId;
 use crate::run::memory_model::{Raise, Stronger, WeakLink};
+use crate::run::place::in_text;
 use crate::run::{Failure, MemoryError, MemoryStep};
 use crate::seam::{draw_heap, fail};
 
@@ -124,9 +125,9 @@ fn stronger(missing: &TooWeak) -> String {
         let MemoryStep { place, called_from, .. } = shown(step);
         let from = match called_from.is_empty() {
             true => String::new(),
-            false => format!(", called from {called_from}"),
+            false => format!(", called from {}", in_text(called_from)),
         };
-        format!("the {} `{}` at {place}{from}", order_name(order), step.label)
+        format!("the {} `{}` at {}{from}", order_name(order), step.label, in_text(place))
     };
     format!(
         "After the first access comes {}, and before the second one {}, of the same word. They order the accesses if \

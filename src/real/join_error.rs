@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use super::Id;
+use crate::run::place::in_text;
 
 /// The error of a task that returned no result.
 ///
@@ -73,7 +74,7 @@ impl JoinError {
                 let text = crate::run::panic_text(&**payload);
                 match &*self.place {
                     "" => format!("task panicked: {text}"),
-                    place => format!("task panicked at {place}: {text}"),
+                    place => format!("task panicked at {}: {text}", in_text(place)),
                 }
             }
         }

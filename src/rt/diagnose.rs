@@ -9,6 +9,7 @@ use crate::run::board::{Status, TaskRow};
 use crate::run::event::Event;
 use crate::run::ids::{Place, TaskId};
 use crate::run::op::{Access, Op};
+use crate::run::place::in_text;
 use crate::run::{Failure, Wait, circle_of};
 
 /// Returns the waits of all tasks that have not ended, with the holders of the locks.
@@ -78,7 +79,7 @@ pub(super) fn last_place(state: &RunState, task: TaskId) -> Place {
 pub(super) fn waiting(state: &RunState, task: TaskId) -> String {
     let row = &state.board.tasks[task.index()];
     match row.announced.is_empty() {
-        true => format!("something foreign, last access at {}", last_place(state, task)),
+        true => format!("something foreign, last access at {}", in_text(last_place(state, task))),
         false => doing(state, task),
     }
 }
@@ -87,10 +88,10 @@ pub(super) fn waiting(state: &RunState, task: TaskId) -> String {
 pub(super) fn doing(state: &RunState, task: TaskId) -> String {
     let row = &state.board.tasks[task.index()];
     match row.announced.iter().next() {
-        Some(announced) => format!("{} at {}", announced.op.name, announced.place),
+        Some(announced) => format!("{} at {}", announced.op.name, in_text(announced.place)),
         None => match last(state, task) {
-            Some(event) => format!("what follows {} at {}", event.op.name, event.place),
-            None => format!("the start of the task spawned at {}", row.place),
+            Some(event) => format!("what follows {} at {}", event.op.name, in_text(event.place)),
+            None => format!("the start of the task spawned at {}", in_text(row.place)),
         },
     }
 }

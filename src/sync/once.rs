@@ -11,6 +11,7 @@ use pin_project_lite::pin_project;
 
 use crate::run::Failure;
 use crate::run::op::{Access, Op, once};
+use crate::run::place::in_text;
 use crate::seam::{self, Here, OnceOps, OnceValue, here};
 
 const CALL: OnceOps = OnceOps::making("call_once");
@@ -233,7 +234,7 @@ impl Reentry {
              value without it"
         );
         seam::fail(|| Failure::Misuse { message: message.clone(), place: place.to_string() });
-        panic!("{message} (called at {place})");
+        panic!("{message} (called at {})", in_text(place));
     }
 }
 

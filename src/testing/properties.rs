@@ -4,6 +4,7 @@ use std::future::Future;
 use std::panic::Location;
 use std::time::Duration;
 
+use crate::run::place::in_text;
 use crate::seam::{self, HeldInvariant, here};
 use crate::time::{Instant, sleep};
 
@@ -173,7 +174,8 @@ pub fn eventually(
             let standing = || seam::standing(before);
             assert!(
                 nth < TIMES,
-                "`{text}` did not come to hold within {within:?} ({place}){}",
+                "`{text}` did not come to hold within {within:?} ({}){}",
+                in_text(place),
                 standing()
             );
             nth += 1;

@@ -335,3 +335,48 @@ fn places_are_those_of_the_function_that_ran() {
         assert!(!screen.contains(&line_of(other)), "{own}: {screen}");
     }
 }
+
+/// Panics in a crate of the registry.
+fn panic_in_library() {
+    drop(DashMap::<u8, u8>::with_shard_amount(black_box(1)));
+}
+
+/// Panics in std, at a line of std.
+fn panic_in_std() {
+    drop(black_box(Vec::<u64>::with_capacity(black_box(usize::MAX))));
+}
+
+/// Panics in a library when it is dropped.
+struct Dropped;
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        panic_in_library();
+    }
+}
+
+/// A message with a place in a library has the package and the file in it, like the rows of a screen.
+#[test]
+fn a_message_names_a_place_in_a_library_by_its_package() {
+    let bodies: [(fn(), &str); 6] = [
+        (panic_in_library, "dashmap-6"),
+        (panic_in_std, "alloc/src/"),
+        (|| thread::scope(|scope| drop(scope.spawn(panic_in_library))), "dashmap-6"),
+        (|| thread::scope(|scope| drop(scope.spawn(panic_in_std))), "alloc/src/"),
+        (|| thread::spawn(panic_in_library).join().unwrap(), "dashmap-6"),
+        (
+            || {
+                let _dropped = Dropped;
+                panic_in_std();
+            },
+            "dashmap-6",
+        ),
+    ];
+    for (body, package) in bodies {
+        let screen = screen(body);
+        assert!(screen.contains(package), "{screen}");
+        for folder in ["/registry/", "/rustc/", "/library/"] {
+            assert!(!screen.contains(folder), "{folder}: {screen}");
+        }
+    }
+}

@@ -15,6 +15,7 @@ use unpause_ordered::Map;
 use super::times::Thread;
 use super::watchdog::Watchdog;
 use crate::run::Run;
+use crate::run::place::in_text;
 
 /// The time between two samples.
 const PAUSE: Duration = Duration::from_millis(2);
@@ -137,8 +138,8 @@ fn place(run: &Run, step: u32) -> String {
     let Some(task) = run.tasks.get(record.task.index()) else { return String::new() };
     // The operation of a step takes effect at its beginning.
     match run.events.iter().find(|event| event.step == step) {
-        Some(event) => format!(" ({task}, after the operation at {})", event.place),
-        None => format!(" ({task}, after its start at {})", task.place),
+        Some(event) => format!(" ({task}, after the operation at {})", in_text(event.place)),
+        None => format!(" ({task}, after its start at {})", in_text(task.place)),
     }
 }
 

@@ -15,6 +15,7 @@ use crate::native;
 use crate::report::{Finding, Origin, Shrinking, Size};
 use crate::rt::{RunLimits, Worker};
 use crate::run::event::ValueKind;
+use crate::run::place::in_text;
 use crate::run::schedule::Schedule;
 use crate::run::trace::show_values;
 use crate::run::{Failure, Outcome, Run, Signature};
@@ -197,7 +198,7 @@ fn same_operations(run: &Run, again: &Run, end: u32) -> Result<(), Failure> {
                 format!(" {}#{}", run.objects[object.index()].kind, object.index())
             });
             let values = show_values(event, run);
-            format!("{}{object} {values} at {}", event.op.name, event.place)
+            format!("{}{object} {values} at {}", event.op.name, in_text(event.place))
         }
     };
     let pointer = |run: &Run, index: usize| {

@@ -9,6 +9,7 @@ use crate::native;
 use crate::report::runtimes;
 use crate::rt::in_run;
 use crate::run::panics::{self, PanicHandling, Panicked};
+use crate::run::place::in_text;
 use crate::run::place::is_std;
 
 thread_local! {
@@ -94,9 +95,9 @@ fn tell(first: &Panicked, second: &Panicked) {
          panic unwound.\n\
          first:  {:?} at {}\nsecond: {:?} at {}\n{}\n",
         first.message,
-        first.place,
+        in_text(&first.place),
         second.message,
-        second.place,
+        in_text(&second.place),
         super::watchdog::whereabouts(),
     );
     write(&text);

@@ -18,6 +18,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use std::{fs, thread};
 
+use crate::run::place::in_text;
+
 /// The file with the name of the current thread in the kernel.
 const NAME: &str = "/proc/thread-self/comm";
 /// The folder with a folder for each thread of the process.
@@ -88,7 +90,7 @@ impl Drop for Named {
 
 /// Returns the note about a test whose runs have started a thread at this place.
 pub(super) fn note_started(test: &str, place: &str) -> String {
-    let place = if place.is_empty() { String::new() } else { format!(" ({place})") };
+    let place = if place.is_empty() { String::new() } else { format!(" ({})", in_text(place)) };
     format!(
         "{test}: a run started a thread{place}, and no decision orders the steps of that thread. Use sim::spawn, or \
          make the test a plain function with #[sim::test(native)]"

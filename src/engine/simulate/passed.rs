@@ -3,6 +3,7 @@
 use crate::engine::seeds::{Explored, Stuck};
 use crate::rt::Worker;
 use crate::run::ids::{Seed, TaskId};
+use crate::run::place::in_text;
 use crate::run::{Run, Wait};
 
 /// Adds the last run of `worker`, which still has its histories, to the counts.
@@ -29,15 +30,16 @@ pub(super) fn note(all: &mut Explored, position: u64, seed: Seed, strategy: &str
 /// Describes one task of a cycle of waiting tasks, and the task for which it waits.
 fn of_circle(run: &Run, wait: &Wait) -> String {
     let task = |id: TaskId| &run.tasks[id.index()];
+    let place = in_text(wait.place);
     let op = wait.op.map_or("wait", |op| op.name);
     match (wait.target, &wait.holder) {
         (None, Some(holder)) => {
-            format!("{} at {op}, {}, held by {}", task(wait.task), wait.place, task(holder.task))
+            format!("{} at {op}, {place}, held by {}", task(wait.task), task(holder.task))
         }
         (Some(target), _) => {
-            format!("{} at {op} of {}, {}", task(wait.task), task(target), wait.place)
+            format!("{} at {op} of {}, {place}", task(wait.task), task(target))
         }
-        _ => format!("{} at {op}, {}", task(wait.task), wait.place),
+        _ => format!("{} at {op}, {place}", task(wait.task)),
     }
 }
 

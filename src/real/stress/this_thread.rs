@@ -11,6 +11,7 @@ use futures::future::AbortHandle;
 use super::{CheckFailed, Member};
 use crate::real::jitter::{self, Shaker};
 use crate::run::panics::{self, PanicHandling, Panicked};
+use crate::run::place::in_text;
 use crate::run::program::ProgramSource;
 use crate::run::recording::HistorySource;
 use crate::run::{Condition, Failure};
@@ -137,7 +138,7 @@ pub(crate) fn hear(info: &std::panic::PanicHookInfo<'_>) -> PanicHandling {
 /// harness may have captured its output, and has no time to show it.
 fn tell(member: &Member) {
     let show = |panicked: Option<Panicked>| match panicked {
-        Some(Panicked { message, place }) => format!("{message:?} at {place}"),
+        Some(Panicked { message, place }) => format!("{message:?} at {}", in_text(place)),
         None => "unknown".to_owned(),
     };
     let (run, task) = (&member.run, &member.client.1);

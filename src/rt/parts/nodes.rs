@@ -17,6 +17,7 @@ use crate::run::board::{Contact, Life, TaskRow};
 use crate::run::event::Values;
 use crate::run::ids::{ObjectId, Place, TaskId};
 use crate::run::op::{Access, Op, task};
+use crate::run::place::in_text;
 
 const KILL: Op = Op::of_kind("kill", Access::Tell, task::KILL).quiet();
 const PAUSE: Op = Op::of_kind("pause", Access::Tell, task::STALL).quiet();
@@ -181,7 +182,8 @@ impl RunState {
             "the {} of {} is shared across nodes: {users}. Nodes share no memory: send messages or write files.\
              {in_static} If it belongs to the test, create it in sim::node::outside(..), or call \
              sim::node::share_memory()",
-            record.kind, record.place
+            record.kind,
+            in_text(record.place)
         )
     }
 }

@@ -7,6 +7,7 @@ use crate::rt::world::World;
 use crate::run::board::{Status, TaskRow};
 use crate::run::event::{Event, ValueKind, Values};
 use crate::run::ids::TaskId;
+use crate::run::place::in_text;
 
 /// The maximum number of lines of a kind.
 const LINES: usize = 6;
@@ -33,8 +34,12 @@ impl World {
             }
             match &row.route {
                 Some(route) => {
-                    on_their_way
-                        .push(format!("{}→{}, sent at {}", route.from, route.to, row.place));
+                    on_their_way.push(format!(
+                        "{}→{}, sent at {}",
+                        route.from,
+                        route.to,
+                        in_text(row.place)
+                    ));
                 }
                 None if row.held & TaskRow::PAUSED != 0 => {
                     waits.push(format!("{} is paused", names[index]))
@@ -62,7 +67,7 @@ fn saw(state: &RunState, event: &Event) -> Option<String> {
         kind => kind.show(bits),
     };
     let object = record.name.unwrap_or(record.kind);
-    Some(format!("{} {object} = {value} at {}", event.op.name, event.place))
+    Some(format!("{} {object} = {value} at {}", event.op.name, in_text(event.place)))
 }
 
 /// Adds lines, and the number of omitted lines.

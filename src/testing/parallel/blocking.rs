@@ -10,6 +10,7 @@ use super::draw;
 use crate::native;
 use crate::run::ids::Place;
 use crate::run::panic_text;
+use crate::run::place::in_text;
 use crate::run::program::Fate;
 use crate::seam::{self, on_carrier};
 use crate::testing::generate::{CommandId, Program, Script, Shape};
@@ -324,7 +325,7 @@ fn misused(place: Place, message: &str) -> ! {
         let (message, place) = (message.to_owned(), place.to_string());
         seam::fail(|| crate::run::Failure::Misuse { message, place });
     });
-    panic!("{message} (the program is at {place})")
+    panic!("{message} (the program is at {})", in_text(place))
 }
 
 /// Resumes a panic of another thread or of the model.
@@ -341,7 +342,8 @@ impl<P: Program> Drop for Blocking<'_, P> {
     fn drop(&mut self) {
         // A test that forgets to run the program would pass.
         if self.parts.is_some() && !thread::panicking() {
-            panic!("the parallel program of {} was never run: write `.run()` after it", self.place);
+            let place = in_text(self.place);
+            panic!("the parallel program of {place} was never run: write `.run()` after it");
         }
     }
 }

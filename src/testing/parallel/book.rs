@@ -10,6 +10,7 @@ use crate::nemesis::{Branch, Fault};
 use crate::run::Failure;
 use crate::run::ids::{Place, TaskId};
 use crate::run::panics::text_of;
+use crate::run::place::in_text;
 use crate::run::program::{
     Change, CommandLayout, CommandRecord, Omitted, PROGRAM, ProgramRecord, ProgramSource,
 };
@@ -157,7 +158,7 @@ impl<P: Program + 'static> RunningProgram<P> {
                 let failure =
                     Failure::Misuse { message: message.clone(), place: place.to_string() };
                 seam::fail(|| failure);
-                panic!("{message} (the script is run at {place})")
+                panic!("{message} (the script is run at {})", in_text(place))
             }
         }
     }

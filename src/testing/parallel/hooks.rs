@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 use crate::nemesis::Nemesis;
 use crate::node::Node;
 use crate::run::ids::Place;
+use crate::run::place::in_text;
 use crate::run::program::INITIAL;
 use crate::seam::{self, Here, here, on_carrier};
 use crate::testing::generate::{CommandId, Gen, Program};
@@ -369,7 +370,8 @@ impl<P: Program> Drop for Parallel<'_, P> {
     fn drop(&mut self) {
         // A test that forgets to await the program would pass.
         if !self.state.is_started() && !std::thread::panicking() {
-            panic!("the parallel program of {} was never run: write `.await` after it", self.place);
+            let place = in_text(self.place);
+            panic!("the parallel program of {place} was never run: write `.await` after it");
         }
     }
 }

@@ -200,6 +200,21 @@ pub fn shortened(file: &str) -> &str {
     }
 }
 
+/// Returns the file in the format of messages: like [`shortened`], but for other packages without the folders above the
+/// package.
+pub(crate) fn in_package(file: &str) -> &str {
+    let file = shortened(file);
+    if !file.starts_with('/') {
+        return file;
+    }
+    // Cargo's checkouts have a folder for the repository, and in it a folder for the commit.
+    if let Some((_, in_checkouts)) = file.split_once("/git/checkouts/") {
+        return in_checkouts;
+    }
+    let above = file.rfind("/src/").and_then(|source| file[..source].rfind('/'));
+    above.map_or(file, |above| &file[above + 1..])
+}
+
 /// Creates a place in the source, like the result of `std::panic::Location::caller`. It is never freed.
 ///
 /// Only the compiler can create such places. So this function finds the layout of the fields in the memory of another
@@ -252,6 +267,13 @@ mod tests {
     fn a_file_is_shown_in_its_package_or_in_the_folder() {
         let registry = "/cargo/registry/src/index.example-0011/dashmap-6.2.1/src/lock.rs";
         assert_eq!(shortened(registry), "dashmap-6.2.1/src/lock.rs");
+        assert_eq!(in_package(registry), "dashmap-6.2.1/src/lock.rs");
+        assert_eq!(in_package("/u/pool/src/a/lib.rs"), "pool/src/a/lib.rs");
+        assert_eq!(
+            in_package("/u/.cargo/git/checkouts/pool-0a/1b2c/src/a.rs"),
+            "pool-0a/1b2c/src/a.rs"
+        );
+        assert_eq!(in_package("/tmp/build.rs"), "/tmp/build.rs");
         assert_eq!(shortened("/rustc/0000/library/core/src/cell.rs"), "core/src/cell.rs");
         let own = std::env::current_dir().unwrap().join("src/lib.rs");
         assert_eq!(shortened(own.to_str().unwrap()), "src/lib.rs");

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::compiled::note_entered;
 use super::local::FRAMES;
-use super::places::{self, Frame, shortened};
+use super::places::{self, Frame};
 use super::thread::{current, on_carrier, outside};
 
 /// The calls that a message has named.
@@ -38,6 +38,6 @@ fn place(addresses: &[usize]) -> String {
     let mut frames = addresses.iter().flat_map(|address| places::frames(*address));
     let is_known = |frame: &Frame| frame.line > 0 && !frame.is_of_std();
     frames.find(is_known).map_or_else(String::new, |frame| {
-        format!("{}:{}:{}: ", shortened(&frame.file), frame.line, frame.column)
+        format!("{}:{}:{}: ", places::in_package(&frame.file), frame.line, frame.column)
     })
 }

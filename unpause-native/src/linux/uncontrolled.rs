@@ -20,7 +20,7 @@ use std::io::Write;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::death::walk;
-use super::places::{self, Frame, shortened};
+use super::places::{self, Frame};
 
 /// The environment variable with the file of the command.
 const VARIABLE: &str = "UNPAUSE_THREADS";
@@ -151,7 +151,9 @@ fn place(callers: &[Frame]) -> String {
         |frame: &&Frame| !frame.is_of_std() && !frame.is_of_facade() && !frame.file.is_empty();
     let is_own = |frame: &&Frame| is_possible(frame) && !frame.file.contains("/registry/src/");
     let found = callers.iter().find(is_own).or_else(|| callers.iter().find(is_possible));
-    found.map_or_else(String::new, |frame| format!("{}:{}", shortened(&frame.file), frame.line))
+    found.map_or_else(String::new, |frame| {
+        format!("{}:{}", places::in_package(&frame.file), frame.line)
+    })
 }
 
 /// Returns the functions on the stack of the current thread, innermost first, without the functions of this crate.

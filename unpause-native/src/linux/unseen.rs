@@ -20,7 +20,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::image::load_address;
-use super::places::{self, Frame, shortened};
+use super::places::{self, Frame};
 use super::{arch, clones, compiled, imports, orders, program, signals, thread};
 
 /// The end of a program with a list. Before it is the length of the list, in 16 hexadecimal digits.
@@ -275,7 +275,7 @@ fn named(address: usize, symbol: &str, instruction: &str) -> ((String, String), 
     let function = if frames.len() > 1 && !function.is_empty() { &function } else { symbol };
     let place = match line {
         0 => String::new(),
-        _ => format!("{}:{line}, ", shortened(&file)),
+        _ => format!("{}:{line}, ", places::in_package(&file)),
     };
     let shown = format!("{function} ({place}`{instruction}`)");
     ((function.to_owned(), file), shown)

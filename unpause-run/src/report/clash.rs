@@ -3,6 +3,7 @@
 use super::names::DisplayNames;
 use crate::run::Run;
 use crate::run::event::Event;
+use crate::run::place::in_text;
 use unpause_check::picture::screen::clean;
 
 /// The description of a step of a run.
@@ -55,7 +56,7 @@ impl StepText {
         if shown.len() > OPERATIONS_MAX {
             texts.push(format!("{} more", shown.len() - OPERATIONS_MAX));
         }
-        let place = shown.first().map_or_else(String::new, |event| event.place.to_string());
+        let place = shown.first().map_or_else(String::new, |event| in_text(event.place));
         StepText { task, operations: texts.join(", "), place }
     }
 

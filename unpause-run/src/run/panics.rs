@@ -10,6 +10,7 @@ use std::sync::Once;
 
 use crate::run::ids::TaskId;
 use crate::run::panic_text;
+use crate::run::place::in_text;
 
 /// Message and place of a panic.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -87,7 +88,7 @@ pub fn aborted(panics: &[Panicked]) -> String {
     // For a panic in a destructor, the panic that caused the unwinding is listed first.
     let most = if own.message.contains("destructor") { 2 } else { 1 };
     for Panicked { message, place } in &before[before.len().saturating_sub(most)..] {
-        text += &format!("\npanic at {place}:\n{message}");
+        text += &format!("\npanic at {}:\n{message}", in_text(place));
     }
     text
 }
@@ -105,9 +106,9 @@ pub fn with_causes(panicked: Panicked, others: &[Panicked]) -> Panicked {
     if !of_join && message != "a scoped thread panicked" {
         return panicked;
     }
-    let causes = others
-        .iter()
-        .map(|Panicked { message, place }| format!("\n\na thread panicked at {place}:\n{message}"));
+    let causes = others.iter().map(|Panicked { message, place }| {
+        format!("\n\na thread panicked at {}:\n{message}", in_text(place))
+    });
     let message = message.clone() + &causes.collect::<String>();
     Panicked { message, ..panicked }
 }
@@ -156,6 +157,31 @@ mod tests {
             "{text}"
         );
         assert!(aborted(&panics[..2]).ends_with("ends the process:\ntwo"));
+    }
+
+    #[test]
+    fn a_place_in_a_message_has_the_crate_and_the_path_in_it() {
+        for (place, expected) in [
+            (
+                "/u/.cargo/registry/src/index.example-19/pool-1.2.0/src/a.rs:3:5",
+                "pool-1.2.0/src/a.rs:3:5",
+            ),
+            ("/rustc/0/library/alloc/src/raw_vec/mod.rs:28:5", "alloc/src/raw_vec/mod.rs:28:5"),
+            ("src/pool.rs:9:5", "src/pool.rs:9:5"),
+        ] {
+            let of = |message: &str, place: &str| Panicked {
+                message: message.to_owned(),
+                place: place.to_owned(),
+            };
+            let shown = with_causes(of("a scoped thread panicked", ""), &[of("one", place)]);
+            assert!(shown.message.contains(&format!(" at {expected}:")), "{}", shown.message);
+            let last = of(
+                "panic in a function that cannot unwind",
+                "/rustc/0/library/core/src/panicking.rs:2:5",
+            );
+            let text = aborted(&[of("one", place), last]);
+            assert!(text.contains(&format!(" at {expected}:")), "{text}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! for this library, regardless of the folder in which it was compiled.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 
 /// The source folders of a package other than `src`.
 const BESIDES: [&str; 3] = ["tests", "examples", "benches"];
@@ -51,6 +52,12 @@ pub fn portable(place: &str) -> String {
         Some(at) => [&name(&parts, at)[..], &parts[at + 1..].join("/")].join("/"),
         None => path,
     }
+}
+
+/// Returns the place in the form of screens, for a message that contains it: see [`portable`].
+#[doc(hidden)]
+pub fn in_text(place: impl Display) -> String {
+    portable(&place.to_string())
 }
 
 /// Returns the path without each `..` that follows a folder: `tests/common/mod.rs` for `tests/web/../common/mod.rs`.

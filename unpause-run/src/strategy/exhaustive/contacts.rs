@@ -5,6 +5,7 @@ use crate::run::choice::View;
 use crate::run::event::{Event, Values};
 use crate::run::ids::TaskId;
 use crate::run::op::task::WAKE_BY_WAKER;
+use crate::run::place::in_text;
 use crate::strategy::roster::path_of;
 
 /// A sign, in a step, that tasks depend on something outside this library.
@@ -43,8 +44,8 @@ pub(super) fn waits(view: &View<'_>, task: TaskId) -> String {
     let TaskRow { place, .. } = view.task(task);
     let last = view.events().iter().rev().find(|event| event.task == task);
     let at = match last {
-        Some(event) => format!("after {} at {}", event.op.name, event.place),
-        None => format!("spawned at {place}"),
+        Some(event) => format!("after {} at {}", event.op.name, in_text(event.place)),
+        None => format!("spawned at {}", in_text(place)),
     };
     format!("{} waits for something that sim does not know, {at}", name(view, task))
 }

@@ -23,6 +23,7 @@ use super::memory;
 use super::ops::{self, POINT, SLEEP, YIELD};
 use super::orders;
 use super::others;
+use super::panic_marks;
 use super::queues;
 use super::references;
 use super::sites::{Loose, Site};
@@ -103,7 +104,7 @@ fn resume(thread: usize, reply: u64, points: Points) -> (Request, Site) {
     if let Some(part) = site.unseen(points) {
         WORLD.with(|world| world.note_unseen(part));
     }
-    if site.shows_counts {
+    if site.shows_counts || site.shows_marks() {
         references::show(thread);
     }
     (request, site)
@@ -118,6 +119,9 @@ fn do_at_once(thread: usize, access: Access, site: Site, points: Points) -> Opti
     }
     if site.is_of_counts() && references::takes(thread, site) {
         return Some(references::count(thread, access, site));
+    }
+    if !points.all && panic_marks::note(thread, &access, site) {
+        return Some(do_in_step(thread, access, site).0);
     }
     if !site.is_point(points) {
         with(|threads| threads.let_pass(thread, site));

@@ -29,6 +29,7 @@ mod notes;
 mod ops;
 mod orders;
 mod others;
+mod panic_marks;
 mod polled;
 mod queues;
 mod references;

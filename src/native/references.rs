@@ -12,6 +12,8 @@
 //! In a search for data races, the drop of the last reference also shows the counts: each thread that may drop it may
 //! then access the value.
 //!
+//! The [marks](super::panic_marks) that panics leave on locks of std are noted, too.
+//!
 //! While all other threads are joined, an operation shows nothing: the sums of all changes are the same in every order.
 
 use std::sync::atomic::{AtomicBool, Ordering};

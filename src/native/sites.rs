@@ -2,6 +2,7 @@
 //! is a point.
 
 pub(super) mod checks;
+mod effects_shown;
 mod kept_sites;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -9,6 +10,7 @@ use std::ops::Deref;
 
 use unpause_native::{Execution, Frame, location, shortened};
 
+use self::effects_shown::{Shown, is_mark, is_of_poison, shown};
 pub(super) use self::kept_sites::KeptSites;
 use super::by_number::ByNumber;
 use super::channels::{self, Position};
@@ -49,6 +51,8 @@ impl Site {
         names_thread: false,
         ends_wait: false,
         parks: false,
+        is_of_mark: false,
+        is_merged: false,
         shows: None,
         shows_counts: false,
         count_change: CountChange::Owning,
@@ -93,6 +97,11 @@ pub(super) struct SiteParts {
     pub(super) ends_wait: bool,
     /// True in the function of std that parks a thread, unless a scope of threads calls it.
     pub(super) parks: bool,
+    /// True if an operation here reads or sets the mark of a panic on a lock, and is not a point: a lock call reads the
+    /// mark while it holds the lock.
+    pub(super) is_of_mark: bool,
+    /// True if the operation has no line, because the compiler has merged several operations.
+    pub(super) is_merged: bool,
     /// The operation of std whose effect the program sees here, although it is not a point.
     shows: Option<Shown>,
     /// True if operations here depend on the counts of an `Arc`, although they are points.
@@ -108,15 +117,6 @@ pub(super) enum Loose {
     Sleep,
     /// `park`, which may return at any moment there.
     Park,
-}
-
-/// An operation of std that is not a point, but whose effect a function of std shows to other threads.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Shown {
-    /// The last change of an ending thread: `is_finished` reads a reference count of an `Arc`.
-    End,
-    /// The mark that a panic leaves on a lock: `is_poisoned` reads it, and `clear_poison` removes it.
-    Poison,
 }
 
 /// The part of the program to which a place belongs.
@@ -160,6 +160,12 @@ impl SiteParts {
         }
     }
 
+    /// Returns `true` if an operation here shows the mark of a panic on a lock to the program.
+    #[inline]
+    pub(super) fn shows_marks(&self) -> bool {
+        self.shows == Some(Shown::Poison)
+    }
+
     /// Returns `true` for an operation on the counts of an `Arc` that is usually not a point.
     #[inline]
     pub(super) fn is_of_counts(&self) -> bool {
@@ -176,7 +182,7 @@ impl SiteParts {
 /// The report text for the end of a thread, which is part of the thread's last step.
 const END: &str = "the end of a thread, which `is_finished` returns (not with the setting `arc`)";
 /// The report text for the mark on a lock, which is part of the step in which a thread panics.
-const POISON: &str = "the mark on a poisoned lock, which `is_poisoned` returns";
+pub(super) const POISON: &str = "the mark on a poisoned lock, which `is_poisoned` returns";
 
 /// The places seen so far, by [`Execution::caller`]. They are kept from run to run.
 #[derive(Debug, Default)]
@@ -298,35 +304,13 @@ pub(super) fn site(frames: &[Frame]) -> SiteParts {
         names_thread,
         ends_wait: ends_wait(inner),
         parks: parks(inner),
+        is_of_mark: shows.is_none()
+            && inner.iter().find(|frame| is_internal(frame)).is_some_and(is_of_poison),
+        is_merged: frames.first().is_some_and(|frame| frame.line == 0),
         shows,
         shows_counts: part == CodePart::Visible && references::shows(frames),
         count_change: CountChange::of(frames),
     }
-}
-
-/// Returns the operation whose effect these std functions show to the program.
-fn shown(inner: &[Frame]) -> Option<Shown> {
-    let calls = |primitives: &[&str], names: &[&str]| {
-        inner.iter().any(|frame| {
-            primitive(frame).is_some_and(|primitive| primitives.contains(&primitive))
-                && names.contains(&last_name(&frame.function))
-        })
-    };
-    let of_locks = ["is_poisoned", "clear_poison", "fmt"];
-    match () {
-        () if inner.iter().any(is_mark) && calls(&["Mutex", "RwLock"], &of_locks) => {
-            Some(Shown::Poison)
-        }
-        () if calls(&["thread"], &["is_finished"]) => Some(Shown::End),
-        () => None,
-    }
-}
-
-/// Returns `true` for a function that reads or removes the mark of a panic on a lock. Lock calls also read the mark,
-/// while they hold the lock.
-fn is_mark(frame: &Frame) -> bool {
-    frame.file.ends_with("/std/src/sync/poison.rs")
-        && ["get", "clear"].contains(&last_name(&frame.function))
 }
 
 /// Returns `true` for code that [names](super::NAMES_THREAD) the first thread, and for code that calls this naming
@@ -484,5 +468,5 @@ fn is_internal(frame: &Frame) -> bool {
         // The list of the processor's features, which is filled before the first run.
         || file.contains("/std_detect/src/")
         || file.contains("/std/src/panicking.rs")
-        || file.ends_with("/std/src/sync/poison.rs")
+        || is_of_poison(frame)
 }

@@ -15,6 +15,7 @@ use super::families::Family;
 use super::notes;
 use super::ops;
 use super::orders;
+use super::panic_marks::MarkUse;
 use super::references::Counted;
 use super::sites::{KeptSites, Site};
 use super::spin::Looks;
@@ -61,6 +62,8 @@ pub(super) struct Threads {
     pub(super) points: Points,
     /// The treatment of the counts of `Arc`.
     pub(super) counted: Counted,
+    /// The memory that is a mark of a panic, or may be one, in a run that notes it.
+    pub(super) mark_uses: ByNumber<MarkUse>,
     /// True if the run belongs to a search.
     pub(super) is_search: bool,
     /// The part of the run beyond its step limit.
@@ -160,6 +163,7 @@ impl Threads {
             (threads.is_search, threads.short) = (is_search, short);
             threads.beyond = Beyond::default();
             threads.awaited.clear();
+            threads.mark_uses.clear();
             threads.lets_pass = !super::calls::are_noted();
             let execution = threads.execution.insert(execution);
             execution.begin_passing(rules(threads.lets_pass, points, counted));

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt::{Debug, Write as _};
 use std::fs::{self, OpenOptions};
+use std::hint::black_box;
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -325,8 +326,24 @@ fn a_thread_that_ends_or_panics_is_seen_before_it_and_after_it() {
         outcome("is_poisoned", lock.is_poisoned());
         assert!(thread.join().is_err());
     }
+    /// The compiler merges the two calls of `is_poisoned`.
+    fn merged() {
+        let locks = Arc::new((Mutex::new(()), RwLock::new(())));
+        let other = locks.clone();
+        let thread = thread::spawn(move || {
+            let _held = other.0.lock().unwrap();
+            resume_unwind(Box::new(()));
+        });
+        let is_poisoned = match black_box(true) {
+            true => locks.0.is_poisoned(),
+            false => locks.1.is_poisoned(),
+        };
+        outcome("merged", is_poisoned);
+        assert!(thread.join().is_err());
+    }
     fs::create_dir_all(FOLDER).unwrap();
-    for (program, body) in [("is_finished", end as fn()), ("is_poisoned", panic)] {
+    let programs = [("is_finished", end as fn()), ("is_poisoned", panic), ("merged", merged)];
+    for (program, body) in programs {
         drop(outcomes(program));
         let report = runner("exhaustive", 10_000).run_native(body);
         assert!(report.finding.is_none(), "{program}: {}", failure(&report));

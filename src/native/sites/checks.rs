@@ -57,6 +57,7 @@ pub(in super::super) fn the_line_of_the_user_is_the_first_outside_of_std() {
         let frames: Vec<_> = frames.chain([lock(outer), own.clone()]).collect();
         let seen = site(&frames);
         assert_eq!((seen.is_point(Points::default()), seen.shows), expected, "{outer}");
+        assert_eq!(seen.is_of_mark, expected.1.is_none(), "{outer}");
     }
     let facade = frame("run", "/registry/unpause-shuttle-0.1.0/src/future/mod.rs");
     let thread = frame("main", &format!("{std}/std/src/thread/lifecycle.rs"));

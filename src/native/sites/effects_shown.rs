@@ -1,5 +1,5 @@
-//! Effects of std's own operations that its functions show to the program: the end of a thread, and the mark that a panic
-//! leaves on a lock.
+//! Effects of std's own operations that its functions show to the program: the end of a thread, and the mark of a panic
+//! on a lock.
 
 use unpause_native::Frame;
 

@@ -26,6 +26,8 @@
 //!
 //! No two operations are in one step: the first access of an operation precedes all its other accesses in the code of
 //! the outermost function of the channel. So the first access does not follow the last access of another operation.
+//! Functions of senders and receivers with the same name [are distinguished](distinction): otherwise a receive and a
+//! send, both attempted by one `Select`, would be one step.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -80,6 +82,8 @@ pub(super) struct Position {
     is_of_lock: bool,
     /// True for a cell of once_cell.
     is_of_cell: bool,
+    /// True for a function with which `Select` attempts or registers an operation.
+    is_of_select: bool,
     /// True for an access that is a step of its own, because the operation takes effect at several moments.
     is_apart: bool,
 }
@@ -110,6 +114,18 @@ const CODE: &[(&str, &[&str])] = &[
     ),
     ("/crossbeam-queue-", &["/array_queue.rs", "/seg_queue.rs"]),
 ];
+
+/// The functions with which crossbeam's `Select` attempts and registers an operation. A file has two functions of each
+/// name: one for senders, and one for receivers. All of them have the same caller, so their lines distinguish them.
+const OF_SELECT: &[&str] =
+    &["try_select", "register", "unregister", "accept", "is_ready", "watch", "unwatch"];
+
+/// The most lines between two accesses of such a function. It has nine lines, and its file has 30 or more lines between
+/// the functions of senders and receivers with the same name.
+const LINES_OF_SELECT: u32 = 12;
+
+/// The functions that add an end to a channel, or drop it. A file has two functions of each name, too.
+const OF_ENDS: &[&str] = &["acquire", "release"];
 
 /// Files of channels whose operations take effect at several moments.
 const RENDEZVOUS: &[&str] = &["/std/src/sync/mpmc/zero.rs", "/flavors/zero.rs"];
@@ -142,10 +158,13 @@ impl Position {
             };
             APART.iter().any(is_in)
         };
+        let position = Position::new(operation, kind)?;
+        let callers = &frames[operation.len()..];
         Some(Position {
-            is_try: is_try(operation, &frames[operation.len()..]),
+            function: position.function ^ distinction(operation.last()?, callers.first()),
+            is_try: is_try(operation, callers),
             is_apart: operation.iter().any(is_apart),
-            ..Position::new(operation, kind)?
+            ..position
         })
     }
 
@@ -179,7 +198,18 @@ impl Position {
         let function = hasher.finish();
         let (is_try, repeats, is_of_lock) = (false, false, false);
         let (is_of_cell, is_apart) = (false, false);
-        Some(Position { function, lines, kind, is_try, repeats, is_of_lock, is_of_cell, is_apart })
+        let is_of_select = OF_SELECT.contains(&last_name(&outermost.function));
+        Some(Position {
+            function,
+            lines,
+            kind,
+            is_try,
+            repeats,
+            is_of_lock,
+            is_of_cell,
+            is_of_select,
+            is_apart,
+        })
     }
 
     /// Returns `true` for a channel with a buffer, or a queue.
@@ -200,6 +230,10 @@ impl Position {
         let mut pairs = self.lines.iter().zip(&other.lines);
         let differs = pairs.find(|(own, other)| own != other);
         let is_unknown = differs.is_some_and(|(own, other)| own.0 == 0 || other.0 == 0);
+        let is_far = |(own, other): (&(u32, u32), &(u32, u32))| own.0 > other.0 + LINES_OF_SELECT;
+        if self.is_of_select && self.lines.first().zip(other.lines.first()).is_some_and(is_far) {
+            return false;
+        }
         (self.kind == Short::Channels || !is_unknown) && self.lines > other.lines
     }
 }
@@ -220,6 +254,19 @@ fn within<'a>(
     };
     let outermost = inner.iter().rposition(is_in)?;
     Some(&inner[..=outermost])
+}
+
+/// Returns a number for a function that adds an end to a channel or drops it. The numbers of senders and receivers differ,
+/// because their callers do. The number is 0 for all other functions.
+fn distinction(function: &Frame, caller: Option<&Frame>) -> u64 {
+    match caller {
+        Some(caller) if OF_ENDS.contains(&last_name(&function.function)) => {
+            let mut hasher = DefaultHasher::new();
+            (&caller.file, caller.line, caller.column).hash(&mut hasher);
+            hasher.finish()
+        }
+        _ => 0,
+    }
 }
 
 /// Returns `true` for a load or a yield with which a call of crossbeam-channel tries to send or to receive, before it
@@ -389,6 +436,18 @@ pub(super) mod checks {
             |line, by| [("start_recv", array, line), (by, array, 90), (by, channel, 5), own];
         assert!(follows(&receive(40, "recv"), &receive(50, "recv")), "the call tries again");
         assert!(!follows(&receive(40, "try_recv"), &receive(50, "try_recv")), "another call");
+        let select = ("run_select", "/registry/src/x/crossbeam-channel-0.5.17/src/select.rs", 8);
+        for name in OF_SELECT {
+            let attempt = |line| [("start", array, 20), (*name, array, line), select, own];
+            assert!(!follows(&attempt(96), &attempt(60)), "a sender after a receiver: {name}");
+            assert!(follows(&attempt(69), &attempt(60)), "one call of {name}");
+        }
+        let counter = "/registry/src/x/crossbeam-channel-0.5.17/src/counter.rs";
+        for name in OF_ENDS {
+            let of = |line, caller| [(*name, counter, line), ("drop", channel, caller), own];
+            assert!(!follows(&of(90, 70), &of(40, 50)), "a receiver after a sender: {name}");
+            assert!(follows(&of(50, 50), &of(40, 50)), "one call of {name}");
+        }
         assert_eq!(position(&[own, ("notify_one", condvar, 10)]), None, "called by it, not of it");
     }
 }

@@ -17,6 +17,10 @@ pub(super) trait Subject: Clone + Eq + Hash + Debug {
     const NAME: &'static str;
     /// True if the memory `c11` has no further outcomes.
     const IS_SAME_WITH_C11: bool;
+    /// True if the counts of `Arc` are points.
+    const COUNTS: bool = false;
+    /// True if the objects have waits with time limits.
+    const HAS_LIMITS: bool = false;
     /// Draws a command.
     fn draw(numbers: &mut Numbers, thread: usize, variant: u64) -> Self::Act;
     /// Changes the program, for example to avoid deadlocks.
@@ -28,6 +32,10 @@ pub(super) trait Subject: Clone + Eq + Hash + Debug {
     /// Performs an effect after the last command. Returns `Some(true)` if it is the last.
     fn end(&mut self, _: &mut Local, _: &mut [i64; 2]) -> Option<bool> {
         Some(true)
+    }
+    /// Lets time pass to the next end of a wait, if any.
+    fn pass(&mut self) -> Option<()> {
+        None
     }
     /// Returns `true` if the thread has begun.
     fn begins(&self, _: usize) -> bool {
@@ -67,6 +75,8 @@ pub(super) struct Local {
     /// A value between two effects.
     pub(super) kept: i64,
     pub(super) seen: Vec<i64>,
+    /// True if the command has set the next stage.
+    jumps: bool,
     is_done: bool,
 }
 
@@ -78,7 +88,7 @@ impl Local {
 
     /// Sets the next stage of a command that is not over.
     pub(super) fn go_to(&mut self, stage: u32) -> Option<bool> {
-        self.stage = stage;
+        (self.stage, self.jumps) = (stage, true);
         Some(false)
     }
 }
@@ -113,15 +123,20 @@ impl<S: Subject> Program<S> {
         program
     }
 
-    /// Returns the outcomes of all interleavings.
-    pub(super) fn outcomes(&self) -> Outcomes {
+    /// Returns the outcomes of all interleavings. With `is_early`, time may pass at any moment.
+    pub(super) fn outcomes(&self, is_early: bool) -> Outcomes {
         let threads = (0..self.threads.len()).map(|me| Local { me, ..Local::default() });
         let first = State { objects: S::first(self), words: [0, 0], threads: threads.collect() };
         let outcome = |state: &State<S>| {
             let is_over = state.threads.iter().all(|thread| thread.is_done);
             is_over.then(|| state.outcome())
         };
-        explore(first, self.threads.len(), |state, thread| state.step(self, thread), outcome)
+        let step = |state: &mut State<S>, thread: usize| match thread < self.threads.len() {
+            true => state.step(self, thread),
+            // The clock.
+            false => (is_early || state.is_stuck(self)).then(|| state.objects.pass())?,
+        };
+        explore(first, self.threads.len() + 1, step, outcome)
     }
 }
 
@@ -129,6 +144,11 @@ impl<S: Subject> State<S> {
     fn outcome(&self) -> Outcome {
         let seen = self.threads.iter().map(|thread| thread.seen.clone()).collect();
         Outcome { seen, last: self.objects.last(self.words) }
+    }
+
+    /// Returns `true` if all threads wait or have ended.
+    fn is_stuck(&self, program: &Program<S>) -> bool {
+        (0..self.threads.len()).all(|thread| self.clone().step(program, thread).is_none())
     }
 
     fn step(&mut self, program: &Program<S>, me: usize) -> Option<()> {
@@ -142,6 +162,7 @@ impl<S: Subject> State<S> {
         let is_over = match program.threads[me].get(local.at) {
             None => {
                 local.is_done = objects.end(local, words)?;
+                local.jumps = false;
                 return Some(());
             }
             Some(Command::Load(word)) => local.see(words[*word]),
@@ -156,7 +177,7 @@ impl<S: Subject> State<S> {
             Some(Command::Own(act)) => {
                 local.stage = stage;
                 let is_over = objects.step(*act, local, words)?;
-                if local.stage == stage {
+                if !std::mem::take(&mut local.jumps) && local.stage == stage {
                     local.stage += 1;
                 }
                 is_over
@@ -187,19 +208,25 @@ impl Words {
     pub(super) fn run<A: Copy>(
         &self,
         commands: &[Command<A>],
-        mut act: impl FnMut(A) -> Option<i64>,
+        act: impl FnMut(A) -> Option<i64>,
+    ) -> Vec<i64> {
+        self.run_all(commands, act)
+    }
+
+    /// The same, where a command can return several values.
+    pub(super) fn run_all<A: Copy, V: IntoIterator<Item = i64>>(
+        &self,
+        commands: &[Command<A>],
+        mut act: impl FnMut(A) -> V,
     ) -> Vec<i64> {
         let mut seen = Vec::new();
         for command in commands {
-            seen.extend(match *command {
-                Command::Load(word) => Some(self.0[word].load(SeqCst)),
-                Command::Store(word, by) => {
-                    self.0[word].store(by, SeqCst);
-                    None
-                }
-                Command::Add(word, by) => Some(self.add(word, by) + by),
-                Command::Own(own) => act(own),
-            });
+            match *command {
+                Command::Load(word) => seen.push(self.0[word].load(SeqCst)),
+                Command::Store(word, by) => self.0[word].store(by, SeqCst),
+                Command::Add(word, by) => seen.push(self.add(word, by) + by),
+                Command::Own(own) => seen.extend(act(own)),
+            }
         }
         seen
     }
@@ -213,14 +240,29 @@ pub(super) fn execute<S: Subject, O: Send + Sync + 'static>(
     act: fn(&O, S::Act, &Words) -> Option<i64>,
 ) -> Outcome {
     let objects = Arc::new(objects);
+    execute_threads(program, (words, |_| objects.clone()), move |objects, commands, words| {
+        words.run(commands, |own| act(&objects, own, words))
+    })
+}
+
+/// Executes the threads of a program by `run`. `own` returns the objects of the thread with a number. The first thread
+/// waits for the others.
+pub(super) fn execute_threads<S: Subject, O: Send + 'static>(
+    program: &Program<S>,
+    (words, mut own): (Arc<Words>, impl FnMut(usize) -> O),
+    run: impl Fn(O, &[Command<S::Act>], &Words) -> Vec<i64> + Copy + Send + 'static,
+) -> Outcome {
+    let of_first = own(0);
     let others: Vec<_> = program.threads[1..]
         .iter()
-        .map(|commands| {
-            let (words, objects, commands) = (words.clone(), objects.clone(), commands.clone());
-            thread::spawn(move || words.run(&commands, |own| act(&objects, own, &words)))
+        .zip(1..)
+        .map(|(commands, thread)| {
+            let (words, own, commands) = (words.clone(), own(thread), commands.clone());
+            thread::spawn(move || run(own, &commands, &words))
         })
         .collect();
-    let mut seen = vec![words.run(&program.threads[0], |own| act(&objects, own, &words))];
+    drop(own);
+    let mut seen = vec![run(of_first, &program.threads[0], &words)];
     seen.extend(others.into_iter().map(|other| other.join().unwrap()));
     Outcome { seen, last: words.last() }
 }

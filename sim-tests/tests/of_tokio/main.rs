@@ -18,6 +18,7 @@ mod join;
 mod local;
 mod locals;
 mod locks;
+mod models;
 mod mpsc;
 mod names;
 mod parity;

@@ -113,10 +113,12 @@ fn is_in(thread: &Thread, address: usize) -> bool {
     let ranges = ranges();
     let after = ranges.partition_point(|range| range.start <= address);
     let is_mapped = after > 0 && ranges[after - 1].contains(&address);
+    let run = thread.run_of();
     // The system may reuse captured memory for a thread stack, so the stacks of threads are excluded.
     // SAFETY: workers are never freed.
-    let mut threads = thread.run_of().threads.iter().map(|thread| unsafe { thread.as_ref() });
-    is_mapped && !threads.any(|thread| memory_of(thread).contains(&address))
+    let mut threads = run.threads.iter().map(|thread| unsafe { thread.as_ref() });
+    let is_below_stacks = address < run.stacks.0;
+    is_mapped && (is_below_stacks || !threads.any(|thread| memory_of(thread).contains(&address)))
 }
 
 /// Returns the writable mappings of the process that belong neither to a file nor to the heap of runs.

@@ -99,6 +99,8 @@ impl Execution {
     /// Returns the same errors as [`begin`](Self::begin), and an error if the system refuses to create a process.
     pub fn begin_apart(body: Body, memory: Memory, watch: &Watch<'_>) -> Result<Execution, String> {
         let mut workers = Workers::take()?;
+        // Otherwise each child would create the same number of workers.
+        workers.prepare(recorded::last_threads());
         // The symbols are read once here, and not in each child.
         places::load();
         process::shrink();
@@ -106,10 +108,7 @@ impl Execution {
             return Err("the system refuses memory for a process of the run".to_owned());
         }
         Ok(Execution(Some(match process::fork()? {
-            Forked::Child => {
-                workers.forget();
-                Side::Child(Local::begin(workers, body, memory))
-            }
+            Forked::Child => Side::Child(Local::begin(workers, body, memory)),
             Forked::Parent(child) => {
                 Side::Parent(Box::new(Recorded::of(child.wait(watch), workers)))
             }

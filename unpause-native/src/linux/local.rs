@@ -60,15 +60,14 @@ impl Workers {
         IDLE.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Like [`forget`](Self::forget), but between two runs.
-    pub(crate) fn forget_all(mut idle: MutexGuard<'static, Vec<Idle>>) {
-        idle.clear();
-    }
-
-    /// Removes the workers of the process from which this process was forked: the memory was copied, but not the
-    /// threads.
-    pub(crate) fn forget(&mut self) {
-        self.0.clear();
+    /// Creates workers until this number of threads has one. If the system refuses a worker, the run that needs the
+    /// worker reports this.
+    pub(crate) fn prepare(&mut self, threads: usize) {
+        while self.0.len() < threads
+            && let Ok(worker) = thread::hire(STACK)
+        {
+            self.0.push(Idle(worker));
+        }
     }
 }
 
@@ -109,6 +108,8 @@ pub(crate) struct Run {
     moves: Vec<(usize, usize)>,
     /// The keys that end with the run.
     pub(crate) keys: Vec<Key>,
+    /// The number of the last thread that was [found](Run::find).
+    pub(crate) found: usize,
 }
 
 impl Run {
@@ -181,13 +182,6 @@ impl Run {
     pub(crate) fn has_one_thread(&self) -> bool {
         self.threads.len() == 1
     }
-
-    /// Returns the thread of the run that the system identifies by `pthread`.
-    pub(crate) fn find(&self, pthread: libc::pthread_t) -> Option<NonNull<Thread>> {
-        // SAFETY: workers are never freed.
-        let is_it = |thread: &&NonNull<Thread>| unsafe { thread.as_ref().pthread == pthread };
-        self.threads.iter().rev().find(is_it).copied()
-    }
 }
 
 /// One run of a program on simulated threads. Its owner, the *carrier*, steps the threads.
@@ -230,6 +224,7 @@ impl Local {
             shared_waits,
             moves: Vec::new(),
             keys: Vec::new(),
+            found: 0,
         });
         let body = &raw mut run.body;
         let first = run.add(STACK, (call, body.cast()), (FIRST_THREAD, 0));

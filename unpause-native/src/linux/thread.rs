@@ -1,15 +1,16 @@
 //! Simulated threads. Each thread borrows the stack and the thread-local block of a *worker*: an OS thread that sleeps
-//! for ever. Workers are reused in later runs.
+//! for ever. Workers are reused in later runs, and in copies of the process.
 
 mod exit;
+mod hired;
 mod own;
 mod past;
 
 use std::cell::Cell;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::{NonNull, null_mut};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::AtomicU32;
 
 use super::arenas::Arena;
 use super::clock::Readings;
@@ -21,8 +22,8 @@ use super::masks;
 use super::request::{Call, Request};
 use super::std_calls::StdCalls;
 use super::switch::{self, Context, frame_pointer, switch};
-use super::threads;
 
+pub(crate) use self::hired::hire;
 pub use self::own::as_program;
 pub(crate) use self::own::{Own, Program};
 pub(crate) use self::past::Past;
@@ -431,48 +432,4 @@ unsafe fn finish(thread: *mut Thread, result: *mut c_void) -> ! {
         (*thread).stop(Request::End, (0, 0));
     }
     unreachable!("a thread that has ended is not resumed")
-}
-
-/// Creates a worker with a stack of `stack` bytes, and waits until it sleeps.
-///
-/// # Errors
-/// Returns the error number of the system if it refuses a thread with such a stack.
-pub(crate) fn hire(stack: usize) -> Result<NonNull<Thread>, c_int> {
-    let worker = Box::into_raw(Box::new(Thread::without_stack(stack)));
-    // SAFETY: the attribute is initialised before it is used. The worker is leaked, so that its address stays valid, or
-    // freed if no OS thread uses it.
-    unsafe {
-        let mut attribute: libc::pthread_attr_t = std::mem::zeroed();
-        libc::pthread_attr_init(&mut attribute);
-        let pthread = &raw mut (*worker).pthread;
-        let error = match libc::pthread_attr_setstacksize(&mut attribute, stack) {
-            0 => threads::real_create(pthread, &attribute, work, worker.cast()),
-            error => error,
-        };
-        libc::pthread_attr_destroy(&mut attribute);
-        if error != 0 {
-            drop(Box::from_raw(worker));
-            return Err(error);
-        }
-        while (*worker).parked.load(Ordering::Acquire) == 0 {
-            let word = (*worker).parked.as_ptr();
-            libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAIT, 0, 0usize);
-        }
-        Ok(NonNull::new_unchecked(worker))
-    }
-}
-
-/// The main function of each worker.
-extern "C" fn work(worker: *mut c_void) -> *mut c_void {
-    let worker = worker.cast::<Thread>();
-    // SAFETY: the worker is leaked, and `hire` waits. Signals are blocked, because a handler would run on the stack
-    // that a simulated thread uses.
-    unsafe {
-        (*worker).context.thread_pointer = switch::thread_pointer();
-        (*worker).lowest = threads::lowest_of_stack();
-        let mut all: libc::sigset_t = std::mem::zeroed();
-        libc::sigfillset(&mut all);
-        libc::pthread_sigmask(libc::SIG_BLOCK, &all, null_mut());
-        switch::park(&raw mut (*worker).base, &raw const (*worker).parked)
-    }
 }

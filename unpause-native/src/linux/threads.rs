@@ -15,21 +15,6 @@ use super::request::Request;
 use super::switch::frame_pointer;
 use super::thread::{Own, STACK, Start, Thread, current, outside};
 
-/// Returns the lowest address of the stack of the current OS thread.
-pub(crate) fn lowest_of_stack() -> usize {
-    let (mut lowest, mut size) = (null_mut(), 0);
-    // SAFETY: the attributes belong to this thread. They are initialised before they are read, and destroyed
-    // afterwards.
-    unsafe {
-        let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
-        if libc::pthread_getattr_np(libc::pthread_self(), &mut attributes) == 0 {
-            libc::pthread_attr_getstack(&attributes, &mut lowest, &mut size);
-            libc::pthread_attr_destroy(&mut attributes);
-        }
-    }
-    lowest as usize
-}
-
 type Handler = Option<extern "C" fn()>;
 type RegisterAtFork = unsafe extern "C" fn(Handler, Handler, Handler, *mut c_void) -> c_int;
 
@@ -125,6 +110,22 @@ unsafe extern "C" fn pthread_create(
     masks::inherit(number);
     parent.stop(Request::Spawn { thread: number }, (0, frame_pointer()));
     0
+}
+
+impl Run {
+    /// Returns the thread of the run that the system identifies by `pthread`.
+    pub(crate) fn find(&mut self, pthread: libc::pthread_t) -> Option<NonNull<Thread>> {
+        // SAFETY: workers are never freed.
+        let is_it = |thread: &NonNull<Thread>| unsafe { thread.as_ref().pthread == pthread };
+        // Threads are usually joined in the order in which they were created.
+        let next = self.threads.get(self.found + 1).copied().filter(is_it);
+        if next.is_some() {
+            self.found += 1;
+            return next;
+        }
+        self.found = self.threads.iter().rposition(is_it)?;
+        Some(self.threads[self.found])
+    }
 }
 
 /// Returns the current simulated thread, and a thread of its run.

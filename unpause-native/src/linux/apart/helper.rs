@@ -23,7 +23,7 @@ impl Helper {
             Forked::Child => {
                 signals::begin_copy();
                 temporary::begin_copy();
-                Workers::forget_all(workers);
+                drop(workers);
                 // The stack below is a copy of the parent's stack, so no panic may unwind it.
                 let ended = catch_unwind(AssertUnwindSafe(work));
                 // SAFETY: the function is libc's, with its own signature.

@@ -4,6 +4,7 @@
 //! request of any thread is then the death of the process.
 
 use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::written::Written;
 use super::{ProcessEnd, tape};
@@ -11,6 +12,18 @@ use crate::linux::death::Death;
 use crate::linux::local::Workers;
 use crate::linux::request::Request;
 use crate::linux::{compiled, output};
+
+/// The maximum of [`last_threads`], because a child may have destroyed its record.
+const THREADS_MAX: usize = 4096;
+
+/// The number of threads of the last run of a child.
+static LAST_THREADS: AtomicUsize = AtomicUsize::new(0);
+
+/// Returns the number of threads of the last run of a child, or a smaller number if it had very many threads; 0 before
+/// the first child.
+pub(crate) fn last_threads() -> usize {
+    LAST_THREADS.load(Ordering::Relaxed)
+}
 
 /// The number of a kind of reply on the tape.
 pub(crate) type Question = u8;
@@ -58,6 +71,8 @@ pub(crate) struct Recorded {
     last: Option<Last>,
     /// The last note.
     note: Vec<u8>,
+    /// The number of threads so far.
+    threads: usize,
     /// For each thread, the place of its last request, in the format of
     /// [`Execution::caller`](crate::Execution::caller).
     callers: RefCell<Vec<u64>>,
@@ -84,6 +99,7 @@ impl Recorded {
             end,
             last,
             note: Vec::new(),
+            threads: 1,
             callers: RefCell::default(),
             _workers: workers,
         }
@@ -111,7 +127,11 @@ impl Recorded {
             self.note = note;
             return Request::Noted;
         }
-        self.answer(RESUME).unwrap_or(Request::Died(Death::Process(self.end)))
+        let request = self.answer(RESUME).unwrap_or(Request::Died(Death::Process(self.end)));
+        if let Request::Spawn { thread } = request {
+            self.threads = self.threads.max(thread.saturating_add(1));
+        }
+        request
     }
 
     /// Returns the end of the process, if the process did not complete the run.
@@ -150,6 +170,7 @@ impl Recorded {
 
 impl Drop for Recorded {
     fn drop(&mut self) {
+        LAST_THREADS.store(self.threads.min(THREADS_MAX), Ordering::Relaxed);
         let (entered, written, _) = self.last.take().unwrap_or_default();
         compiled::set_entered(entered);
         output::set(written);

@@ -256,8 +256,8 @@ fn within<'a>(
     Some(&inner[..=outermost])
 }
 
-/// Returns a number for a function that adds an end to a channel or drops it. The numbers of senders and receivers differ,
-/// because their callers do. The number is 0 for all other functions.
+/// Returns a number for a function that adds an end to a channel or drops it. The numbers of senders and receivers
+/// differ, because their callers do. The number is 0 for all other functions.
 fn distinction(function: &Frame, caller: Option<&Frame>) -> u64 {
     match caller {
         Some(caller) if OF_ENDS.contains(&last_name(&function.function)) => {

@@ -85,14 +85,10 @@ const RUNS: u64 = 3_000;
 const MORE: &str = "more";
 
 /// Programs whose searches once were no proofs although they claimed to be: the family, and the number in the family.
-const ONCE_WRONG: [(&str, u64); 9] = [
+const ONCE_WRONG: [(&str, u64); 5] = [
     ("Poisoned", 593),
-    ("Poisoned", 1_486),
     ("Poisoned", 1_676),
-    ("Poisoned", 1_703),
-    ("Poisoned", 2_481),
     ("Selects", 153),
-    ("Selects", 297),
     ("Selects", 381),
     ("Selects", 849),
 ];
@@ -155,21 +151,21 @@ fn compared(number: u64, memory: &str) -> (Option<String>, u64, bool) {
 #[test]
 fn searches_of_further_families_have_the_outcomes_of_a_model() {
     let is_long = std::env::var("UNPAUSE_LONG").is_ok_and(|long| long == "1");
-    let (first, count) = (setting("FIRST", 0), setting("PROGRAMS", if is_long { 520 } else { 26 }));
+    let (first, count) = (setting("FIRST", 0), setting("PROGRAMS", if is_long { 520 } else { 13 }));
     let wanted = std::env::var("FAMILY");
     let memories = std::env::var("MEMORY").unwrap_or_else(|_| "sc,c11".into());
     let (mut differences, mut proofs) = (Vec::new(), BTreeMap::new());
     // A count in the environment is the number of all programs.
     let known = once_wrong().filter(|_| std::env::var_os("PROGRAMS").is_none());
     for number in (first..first + count).chain(known) {
-        let (row, of_family) = family(number);
+        let (row, _) = family(number);
         if wanted.as_ref().is_ok_and(|name| name != row.name) {
             continue;
         }
         let limits = row.has_limits.then_some(EARLY);
         for memory in memories.split(',').chain(limits) {
             // A search with `c11` has many more runs.
-            if memory == "c11" && memories == "sc,c11" && !of_family.is_multiple_of(4) {
+            if memory == "c11" && memories == "sc,c11" && !number.is_multiple_of(4) {
                 continue;
             }
             let (difference, runs, is_decided) = compared(number, memory);

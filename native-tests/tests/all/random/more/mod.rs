@@ -85,13 +85,8 @@ const RUNS: u64 = 3_000;
 const MORE: &str = "more";
 
 /// Programs whose searches once were no proofs although they claimed to be: the family, and the number in the family.
-const ONCE_WRONG: [(&str, u64); 5] = [
-    ("Poisoned", 593),
-    ("Poisoned", 1_676),
-    ("Selects", 153),
-    ("Selects", 381),
-    ("Selects", 849),
-];
+const ONCE_WRONG: [(&str, u64); 5] =
+    [("Poisoned", 593), ("Poisoned", 1_676), ("Selects", 153), ("Selects", 381), ("Selects", 849)];
 
 /// Returns the family of a program, and its number in the family.
 fn family(number: u64) -> (&'static Row, u64) {

@@ -135,8 +135,8 @@ fn compare(program: &Arc<Program>, number: u64, sums: &mut Sums) -> Vec<String> 
     sums.outcomes += expected.len();
     sums.deadlocks += usize::from(expected.iter().any(|(_, stuck)| *stuck > 0));
     let mut all = vec![("search", tried.difference(&expected))];
-    if number.is_multiple_of(4) {
-        let strategy = if number.is_multiple_of(8) { "preemptions" } else { "delays" };
+    if number % 4 == 0 {
+        let strategy = if number % 8 == 0 { "preemptions" } else { "delays" };
         let plain = searched(program, &runner(program, strategy, PLAIN_RUNS_MAX));
         sums.plain_proofs += u64::from(plain.is_proof);
         all.push((strategy, plain.difference(&expected)));

@@ -52,8 +52,13 @@ impl Permits {
     pub(super) fn cancel(&mut self, caller: Caller) {
         let mut got = 0;
         for list in [&mut self.queue, &mut self.ready] {
-            let of_caller = list.extract_if(.., |request| request.caller == caller);
-            got += of_caller.map(|request| request.got).sum::<u32>();
+            let is_of_caller = |request: &Request| request.caller == caller;
+            got += list
+                .iter()
+                .filter(|request| is_of_caller(request))
+                .map(|request| request.got)
+                .sum::<u32>();
+            list.retain(|request| !is_of_caller(request));
         }
         self.add(got);
     }

@@ -49,7 +49,7 @@ pub(super) struct State {
 
 /// The number of concurrent readers; `None` for no limit.
 fn limit(variant: usize) -> Option<u32> {
-    (variant.is_multiple_of(2)).then_some(1 + variant as u32 / 2)
+    (variant % 2 == 0).then_some(1 + variant as u32 / 2)
 }
 
 impl State {

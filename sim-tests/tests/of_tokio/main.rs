@@ -21,6 +21,7 @@ mod locks;
 mod models;
 mod mpsc;
 mod names;
+mod notify;
 mod parity;
 mod pool;
 mod runtimes;

@@ -300,12 +300,12 @@ where
 
     /// Like [`poll`](Future::poll). In the turn of the call, `make` creates the future again, if
     /// [requested](Self::may_make_again) and if another task has [overtaken](World::is_overtaken) the first creation
-    /// with an operation of the kind `tells`.
+    /// with an operation of the kind `tells`. If `make` returns `None`, the first future remains.
     pub(crate) fn poll_making(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         tells: Kind,
-        make: impl FnOnce(&O) -> F,
+        make: impl FnOnce(&O) -> Option<F>,
     ) -> Poll<F::Output> {
         let mut this = self.project();
         if !in_run() {
@@ -315,8 +315,10 @@ where
         let created = turn.created;
         let ask = |cx: &mut Context<'_>| {
             let is_late = |at| WORLD.with(|world| world.is_overtaken(at, tells));
-            if created.is_some_and(is_late) {
-                this.future.set(make(owner));
+            if created.is_some_and(is_late)
+                && let Some(future) = make(owner)
+            {
+                this.future.set(future);
             }
             this.future.as_mut().poll(cx)
         };

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -226,6 +226,17 @@ fn come((): &()) -> Came {
     Came::Done
 }
 
+/// Returns a future that is created late. Returns `None` if a notification of one task is kept, which this future would
+/// take: in the order in which the task waits before the notifications, the task takes it, too. The first future leaves
+/// it to another wait, and no other order has this result.
+fn late(real: &Arc<Real>) -> Option<RealOwned> {
+    if pin!(real.clone().notified_owned()).enable() {
+        real.notify_one();
+        return None;
+    }
+    Some(real.clone().notified_owned())
+}
+
 impl Owner for Notify {
     fn wrapped(&self) -> &Wrapped {
         &self.wrapped
@@ -319,10 +330,10 @@ macro_rules! notified {
 
 notified! {
     /// Waits for a notification; see [`Notify::notified`].
-    Notified<'a>, &'a Notify, |notify: &&'a Notify| notify.real(here()).notified_owned()
+    Notified<'a>, &'a Notify, |notify: &&'a Notify| late(&notify.real(here()))
 }
 
 notified! {
     /// Waits for a notification; see [`Notify::notified_owned`].
-    OwnedNotified, Arc<Notify>, |notify: &Arc<Notify>| notify.real(here()).notified_owned()
+    OwnedNotified, Arc<Notify>, |notify: &Arc<Notify>| late(&notify.real(here()))
 }

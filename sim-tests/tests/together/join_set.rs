@@ -142,19 +142,6 @@ fn a_wait_for_the_next_task_that_is_dropped_loses_no_result() {
     assert!(report.passed(), "{report:?}");
 }
 
-/// In an earlier version, the task that was spawned last came first.
-#[cfg_attr(feature = "sim", test)]
-fn tasks_that_have_ended_are_taken_in_the_order_of_their_spawns() {
-    let report = Runner::new().hermetic().seeds(0..50).run(async || {
-        let mut tasks: JoinSet<_> = (0..3).map(|n| async move { n }).collect();
-        // The time advances when no task can step.
-        sim::time::sleep(sim::time::Duration::from_millis(1)).await;
-        let taken = std::iter::from_fn(|| tasks.try_join_next()).map(Result::unwrap);
-        assert_eq!(taken.collect::<Vec<u32>>(), [0, 1, 2]);
-    });
-    assert!(report.passed(), "{report:?}");
-}
-
 #[test]
 fn a_set_that_is_dropped_ends_its_tasks() {
     let report = Runner::new().hermetic().seeds(0..200).run(async || {

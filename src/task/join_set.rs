@@ -1,20 +1,30 @@
 //! Sets of tasks, joined in the order in which they end.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker, ready};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
 
 use futures::Stream;
 use futures::stream::FuturesUnordered;
 
 use super::{AbortHandle, Id, JoinError, JoinHandle, LocalSet, spawn_at};
-use crate::seam::here;
+use crate::run::op::of_tokio::whole;
+use crate::run::op::{Access, Op};
+use crate::seam::{Here, Wrapped, here};
+
+/// A task of a set has ended.
+const END: Op = Op::of_kind("end_in_set", Access::Tell, whole::CHANGE).quiet();
+/// The set took the result of the task that ended first.
+const TAKE: Op = Op::of_kind("take_from_set", Access::Tell, whole::CHANGE).quiet();
+/// The set found no task that had ended, or a task whose result it has not yet.
+const LOOK: Op = Op::of_kind("look_at_set", Access::Peek, whole::LOOK).quiet();
 
 /// Tasks that are joined in the order in which they end: tokio's `JoinSet`.
 ///
-/// Joining the next task is a point. Tasks that end while the set waits are joined in the order in which they end.
-/// Tasks that ended earlier are joined in the order of their spawns (with tokio, in the order of their ends).
+/// Joining the next task is a point. Tasks that end before the set waits are joined in the order of their ends, too.
 /// Cancel safe: a dropped [`join_next`](Self::join_next) loses no result. Dropping the set aborts all of its tasks.
 ///
 /// ```
@@ -32,6 +42,12 @@ use crate::seam::here;
 /// ```
 pub struct JoinSet<T> {
     members: FuturesUnordered<Member<T>>,
+    /// The results that the members have given, and that the set has not returned. A task that ended before these tasks
+    /// is still a member.
+    joined: Vec<(u64, Joined<T>)>,
+    ends: Arc<Ends>,
+    /// The number of spawned tasks.
+    spawned: u64,
     /// The number of tasks not yet joined.
     len: usize,
 }
@@ -43,26 +59,73 @@ fn with_id<T>(joined: Option<Joined<T>>) -> Option<Result<(Id, T), JoinError>> {
     joined.map(|(id, result)| result.map(|value| (id, value)))
 }
 
+/// The ends of the tasks of a set.
+struct Ends {
+    wrapped: Wrapped,
+    here: Here,
+    /// The numbers of the ended tasks that the set has not joined, in the order of their ends.
+    ended: Mutex<VecDeque<u64>>,
+}
+
+impl Ends {
+    #[track_caller]
+    fn new() -> Arc<Ends> {
+        let here = here();
+        Arc::new(Ends { wrapped: Wrapped::outside("joinset", here), here, ended: Mutex::default() })
+    }
+
+    fn first(&self) -> Option<u64> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner).front().copied()
+    }
+
+    fn remove_first(&self) {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+    }
+}
+
+/// A part of a task: its drop records that the task has ended.
+struct End(Arc<Ends>, u64);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        let End(ends, number) = self;
+        ends.ended.lock().unwrap_or_else(PoisonError::into_inner).push_back(*number);
+        ends.wrapped.last(&END, ends.here);
+    }
+}
+
+impl End {
+    async fn after<F: Future>(self, task: F) -> F::Output {
+        let _end = self;
+        task.await
+    }
+}
+
 /// A task of a set, until its result is taken.
-struct Member<T>(Option<JoinHandle<T>>);
+struct Member<T> {
+    number: u64,
+    handle: Option<JoinHandle<T>>,
+}
 
 impl<T: 'static> Future for Member<T> {
     /// `None` if the result was already taken.
-    type Output = Option<(Id, Result<T, JoinError>)>;
+    type Output = Option<(u64, Joined<T>)>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Some(handle) = &mut self.0 else { return Poll::Ready(None) };
+        let Some(handle) = &mut self.handle else { return Poll::Ready(None) };
         let id = handle.id();
-        let result = ready!(Pin::new(handle).poll(cx));
-        self.0 = None;
-        Poll::Ready(Some((id, result)))
+        let result = std::task::ready!(Pin::new(handle).poll(cx));
+        self.handle = None;
+        Poll::Ready(Some((self.number, (id, result))))
     }
 }
 
 impl<T> JoinSet<T> {
     /// Creates a set without tasks.
+    #[track_caller]
     pub fn new() -> JoinSet<T> {
-        JoinSet { members: FuturesUnordered::new(), len: 0 }
+        let (members, joined, ends) = (FuturesUnordered::new(), Vec::new(), Ends::new());
+        JoinSet { members, joined, ends, spawned: 0, len: 0 }
     }
 
     /// Returns the number of tasks not yet joined, ended or not.
@@ -89,7 +152,7 @@ impl<T> JoinSet<T> {
     #[track_caller]
     pub fn abort_all(&mut self) {
         for member in self.members.iter() {
-            if let Some(handle) = &member.0 {
+            if let Some(handle) = &member.handle {
                 handle.abort();
             }
         }
@@ -107,11 +170,14 @@ impl<T> JoinSet<T> {
     /// ```
     pub fn detach_all(&mut self) {
         for member in self.members.iter_mut() {
-            if let Some(handle) = member.0.take() {
+            if let Some(handle) = member.handle.take() {
                 handle.detach();
             }
         }
         self.members.clear();
+        self.joined.clear();
+        // The detached tasks keep the old queue of ends.
+        self.ends = Ends::new();
         self.len = 0;
     }
 }
@@ -136,7 +202,8 @@ impl<T: 'static> JoinSet<T> {
         F: Future<Output = T> + Send + 'static,
         T: Send,
     {
-        self.add(spawn_at(None, task, here()))
+        let end = self.end_of_next();
+        self.add(spawn_at(None, end.after(task), here()))
     }
 
     /// Spawns a task in the set that calls a function once; see [`spawn_blocking`](super::spawn_blocking).
@@ -145,7 +212,11 @@ impl<T: 'static> JoinSet<T> {
     where
         T: Send,
     {
-        self.add(super::spawn_blocking(work))
+        let end = self.end_of_next();
+        self.add(super::spawn_blocking(move || {
+            let _end = end;
+            work()
+        }))
     }
 
     /// Spawns a task in the set on the current [`LocalSet`]; see [`spawn_local`](super::spawn_local).
@@ -154,7 +225,8 @@ impl<T: 'static> JoinSet<T> {
     /// If there is no current set.
     #[track_caller]
     pub fn spawn_local(&mut self, task: impl Future<Output = T> + 'static) -> AbortHandle {
-        self.add(super::spawn_local(task))
+        let end = self.end_of_next();
+        self.add(super::spawn_local(end.after(task)))
     }
 
     /// Spawns a task in the set on `local`.
@@ -177,12 +249,19 @@ impl<T: 'static> JoinSet<T> {
         task: impl Future<Output = T> + 'static,
         local: &LocalSet,
     ) -> AbortHandle {
-        self.add(local.spawn_local(task))
+        let end = self.end_of_next();
+        self.add(local.spawn_local(end.after(task)))
+    }
+
+    /// Returns the part of the next task that records its end.
+    fn end_of_next(&self) -> End {
+        End(self.ends.clone(), self.spawned)
     }
 
     fn add(&mut self, handle: JoinHandle<T>) -> AbortHandle {
         let abort = handle.abort_handle();
-        self.members.push(Member(Some(handle)));
+        self.members.push(Member { number: self.spawned, handle: Some(handle) });
+        self.spawned += 1;
         self.len += 1;
         abort
     }
@@ -234,20 +313,39 @@ impl<T: 'static> JoinSet<T> {
                 self.members.clear();
                 return Poll::Ready(None);
             }
-            let Some(joined) = ready!(Pin::new(&mut self.members).poll_next(cx)) else {
-                return Poll::Ready(None);
-            };
-            if joined.is_some() {
-                self.len -= 1;
-                return Poll::Ready(joined);
+            match Pin::new(&mut self.members).poll_next(cx) {
+                Poll::Ready(Some(joined)) => self.joined.extend(joined),
+                // All members that have ended gave their results. A task that ended before them may still have its
+                // point ahead.
+                Poll::Ready(None) | Poll::Pending if self.joined.is_empty() => {
+                    return Poll::Pending;
+                }
+                Poll::Ready(None) | Poll::Pending => {
+                    return self
+                        .take_first()
+                        .map_or(Poll::Pending, |joined| Poll::Ready(Some(joined)));
+                }
             }
         }
     }
 
+    /// Returns the result of the task that ended first, if it is one of the joined tasks.
+    fn take_first(&mut self) -> Option<Joined<T>> {
+        let JoinSet { joined, ends, len, .. } = self;
+        let take = || {
+            let first = ends.first().ok_or(())?;
+            let at = joined.iter().position(|(number, _)| *number == first).ok_or(())?;
+            ends.remove_first();
+            Ok::<_, ()>(joined.swap_remove(at).1)
+        };
+        let taken = ends.wrapped.attempt([&TAKE, &LOOK], ends.here, take).ok();
+        *len -= usize::from(taken.is_some());
+        taken
+    }
+
     /// Returns the result of a task that has ended, if any. This call is not a point.
     ///
-    /// If several tasks have ended, this is the result of the task that was spawned first. In tokio, it is the result
-    /// of the task that ended first.
+    /// If several tasks have ended, this is the result of the task that ended first.
     ///
     /// ```
     /// # sim::block_on(async {
@@ -268,21 +366,16 @@ impl<T: 'static> JoinSet<T> {
     }
 
     fn try_next(&mut self) -> Option<Joined<T>> {
-        let ended =
-            |member: &&mut Member<T>| member.0.as_ref().is_some_and(|handle| handle.is_finished());
-        // The iterator begins with the member that was added last.
-        let members: Vec<_> = self.members.iter_mut().collect();
-        let mut handle = members.into_iter().rev().find(ended)?.0.take()?;
-        self.len -= 1;
-        match Pin::new(&mut handle).poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(result) => Some((handle.id(), result)),
-            // On real threads, a task counts as ended slightly before its result is available.
-            Poll::Pending => {
-                self.members.push(Member(Some(handle)));
-                self.len += 1;
-                None
+        let first = self.ends.first();
+        let member = self.members.iter_mut().find(|member| Some(member.number) == first);
+        if let Some(member) = member {
+            // On real threads, a task has ended slightly before its result is available.
+            let polled = Pin::new(member).poll(&mut Context::from_waker(Waker::noop()));
+            if let Poll::Ready(Some(joined)) = polled {
+                self.joined.push(joined);
             }
         }
+        self.take_first()
     }
 
     /// Aborts all tasks and waits until they have ended.
@@ -334,7 +427,7 @@ impl<T: 'static> JoinSet<T> {
 impl<T> Drop for JoinSet<T> {
     fn drop(&mut self) {
         for member in self.members.iter() {
-            if let Some(handle) = member.0.as_ref().filter(|handle| !handle.is_finished()) {
+            if let Some(handle) = member.handle.as_ref().filter(|handle| !handle.is_finished()) {
                 handle.abort();
             }
         }
@@ -342,6 +435,7 @@ impl<T> Drop for JoinSet<T> {
 }
 
 impl<T> Default for JoinSet<T> {
+    #[track_caller]
     fn default() -> JoinSet<T> {
         JoinSet::new()
     }
@@ -392,7 +486,7 @@ mod tests {
         tasks.spawn(std::future::pending::<()>());
         assert!(tasks.poll_join_next(cx).is_pending());
         // `try_join_next` takes the handle of an ended task even before its waker was called, and so does this test.
-        let handle = tasks.members.iter_mut().next().and_then(|member| member.0.take());
+        let handle = tasks.members.iter_mut().next().and_then(|member| member.handle.take());
         tasks.len -= 1;
         assert!(matches!(tasks.poll_join_next(cx), Poll::Ready(None)));
         handle.unwrap().abort();

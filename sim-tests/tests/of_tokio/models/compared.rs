@@ -198,6 +198,7 @@ tests! {
     barriers_are_as_in_the_model barrier_model,
     cells_are_as_in_the_model once_model,
     barging_mutexes_are_as_in_the_model barging_mutex,
+    sets_of_tasks_are_as_in_the_model set_model,
 }
 
 #[cfg_attr(feature = "sim", test)]

@@ -367,12 +367,17 @@ impl<T: 'static> JoinSet<T> {
 
     fn try_next(&mut self) -> Option<Joined<T>> {
         let first = self.ends.first();
-        let member = self.members.iter_mut().find(|member| Some(member.number) == first);
-        if let Some(member) = member {
-            // On real threads, a task has ended slightly before its result is available.
-            let polled = Pin::new(member).poll(&mut Context::from_waker(Waker::noop()));
-            if let Poll::Ready(Some(joined)) = polled {
-                self.joined.push(joined);
+        let is_first =
+            |member: &&mut Member<T>| Some(member.number) == first && member.handle.is_some();
+        if let Some(member) = self.members.iter_mut().find(is_first) {
+            match Pin::new(&mut *member).poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(joined) => self.joined.extend(joined),
+                // On real threads, a task has ended slightly before its result is available. This poll has replaced the
+                // waker of the member. As a new member, the task gets a waker again.
+                Poll::Pending => {
+                    let member = Member { number: member.number, handle: member.handle.take() };
+                    self.members.push(member);
+                }
             }
         }
         self.take_first()

@@ -23,6 +23,7 @@ use unpause_native::{Access, Frame, Operation};
 use super::drive::{do_quietly, values};
 use super::ops;
 use super::orders;
+use super::panic_marks;
 use super::sites::{Site, is_of_user};
 use super::threads::with;
 use crate::run::event::Values;
@@ -107,6 +108,9 @@ pub(super) fn count(thread: usize, mut access: Access, site: Site) -> u64 {
     if counted == Counted::Shown {
         return do_quietly(thread, access, site).0;
     }
+    if counted == Counted::Noted && site.count_change == CountChange::OfThread {
+        panic_marks::note_end(&access);
+    }
     let is_private = site.count_change == CountChange::Private;
     if counted != Counted::Noted || is_private || access.operation == Operation::Load {
         // The memory may be known, because an operation that shows nothing was a point.
@@ -166,6 +170,8 @@ pub(super) enum CountChange {
     Weak,
     /// A change of the count of a scope of threads. The value has no destructor with accesses of the program.
     OfScope,
+    /// A change of the count that `is_finished` reads. It is like another change.
+    OfThread,
     /// Another change. A drop is a drop of a reference that owns the value.
     Owning,
 }
@@ -189,6 +195,7 @@ impl CountChange {
             // The end of a value drops the weak reference that all owning references share.
             () if outer.is_some_and(drops_weak) => CountChange::Weak,
             () if first.is_some_and(|frame| is_of(frame, &[SCOPE])) => CountChange::OfScope,
+            () if first.is_some_and(|frame| is_of(frame, THREAD)) => CountChange::OfThread,
             () => CountChange::Owning,
         }
     }
@@ -199,6 +206,9 @@ const PRIVATE: &[&str] = &["std::sync::mpmc::context::Inner", "std::thread::thre
 
 /// The value of the `Arc` of a scope of threads.
 const SCOPE: &str = "std::thread::scoped::ScopeData";
+
+/// The value of the `Arc` with the result of a thread, in the tested toolchains.
+const THREAD: &[&str] = &["std::thread::lifecycle::Packet", "std::thread::Packet"];
 
 /// Returns the part of a function's name that begins with the first type in it.
 fn first_type(frame: &Frame) -> &str {
@@ -274,6 +284,10 @@ pub(super) mod checks {
                     OWN,
                 ],
                 CountChange::OfScope,
+            ),
+            (
+                &[("clone<std::thread::lifecycle::Packet<u8>, alloc::alloc::Global>", ARC), OWN],
+                CountChange::OfThread,
             ),
             (
                 &[

@@ -100,7 +100,7 @@ pub(super) struct SiteParts {
     /// True if an operation here reads or sets the mark of a panic on a lock, and is not a point: a lock call reads the
     /// mark while it holds the lock.
     pub(super) is_of_mark: bool,
-    /// True if the operation has no line, because the compiler has merged several operations.
+    /// True if the operation has no line or no function of std, because the compiler has merged several operations.
     pub(super) is_merged: bool,
     /// The operation of std whose effect the program sees here, although it is not a point.
     shows: Option<Shown>,
@@ -180,7 +180,8 @@ impl SiteParts {
 }
 
 /// The report text for the end of a thread, which is part of the thread's last step.
-const END: &str = "the end of a thread, which `is_finished` returns (not with the setting `arc`)";
+pub(super) const END: &str =
+    "the end of a thread, which `is_finished` returns (not with the setting `arc`)";
 /// The report text for the mark on a lock, which is part of the step in which a thread panics.
 pub(super) const POISON: &str = "the mark on a poisoned lock, which `is_poisoned` returns";
 
@@ -306,7 +307,7 @@ pub(super) fn site(frames: &[Frame]) -> SiteParts {
         parks: parks(inner),
         is_of_mark: shows.is_none()
             && inner.iter().find(|frame| is_internal(frame)).is_some_and(is_of_poison),
-        is_merged: frames.first().is_some_and(|frame| frame.line == 0),
+        is_merged: frames.first().is_some_and(|frame| frame.line == 0 || is_of_user(frame)),
         shows,
         shows_counts: part == CodePart::Visible && references::shows(frames),
         count_change: CountChange::of(frames),

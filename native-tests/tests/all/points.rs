@@ -30,6 +30,7 @@ mod generated;
 mod initialized;
 mod left;
 mod merged;
+mod merged_objects;
 mod notified;
 mod patient;
 mod readings;

@@ -3,17 +3,8 @@
 
 use super::super::model::{DISCONNECTED, EMPTY, HELD, NONE, Outcome, REFUSED};
 use super::super::program::Numbers;
-use super::selects::{self, Act, receives};
+use super::selects::{self, Act, Selected, receives};
 use super::subject::{Local, Program, Subject};
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-enum Selected {
-    #[default]
-    Waiting,
-    Aborted,
-    Disconnected,
-    Channel(usize),
-}
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 struct Channel {
@@ -244,13 +235,10 @@ impl Subject for Meetings {
 
     fn first(program: &Program<Self>) -> Self {
         let count = program.threads.len();
-        let channel = |at: usize| {
-            let receivers = (0..count).filter(|me| receives(program.variant, *me, at)).count();
-            Channel { ends: [(count - receivers) as u32, receivers as u32], ..Channel::default() }
-        };
+        let channel = |at| Channel { ends: selects::ends(program, at), ..Channel::default() };
         let own = Own {
             has_end: [true, true],
-            random: 1_406_868_647,
+            random: selects::RANDOM,
             order: [0, 1],
             selected: Selected::Waiting,
             message: 0,
@@ -283,9 +271,8 @@ impl Subject for Meetings {
             Act::Select { by, is_biased, has_default } => {
                 // The first attempt begins with the order.
                 if local.kept == 0 {
-                    let random = &mut self.threads[me].random;
-                    let order = if is_biased { [0, 1] } else { selects::shuffled(random) };
-                    (self.threads[me].order, local.kept) = (order, 1);
+                    let own = &mut self.threads[me];
+                    (own.order, local.kept) = (selects::order(is_biased, &mut own.random), 1);
                 }
                 self.select(by, has_default, local)
             }

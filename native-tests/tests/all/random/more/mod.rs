@@ -1,10 +1,12 @@
 //! Further families of random programs. The file of each family contains its commands, a model of its objects, and the
-//! execution of its commands. The model of parking_lot's `RwLock` has a file of its own.
+//! execution of its commands. The models of parking_lot's `RwLock` and of
+//! conditions have files of their own.
 //!
 //! `PROGRAMS=1000` names the number of programs, and `FIRST` the first one. With `FAMILY=Channels`, only the programs of
 //! this family run.
 
 mod cells;
+mod condition;
 mod ends;
 mod finished;
 mod guarded;

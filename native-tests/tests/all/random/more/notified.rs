@@ -1,11 +1,11 @@
 //! Conditions of std and parking_lot: waits without a loop, single notifications of several waiters, with and without
 //! the lock, and the results of parking_lot's notifications. The queues are in the order of arrival.
 
-use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex};
 
 use super::super::model::Outcome;
 use super::super::program::Numbers;
+use super::condition::Condition;
 use super::subject::{Command, Local, Program, Subject, execute};
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -29,47 +29,13 @@ const HELD: i64 = super::super::model::HELD;
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Notified {
     is_of_std: bool,
-    owner: Option<usize>,
+    condition: Condition,
     value: i64,
     /// The notifications of std.
     counter: i64,
-    /// The waiting threads.
-    queue: VecDeque<usize>,
-    /// The threads that wait for the mutex of parking_lot after a notification.
-    requeued: VecDeque<usize>,
-    /// True for a thread that no longer waits in a queue.
-    is_woken: Vec<bool>,
 }
 
 impl Notified {
-    fn acquire(&mut self, me: usize) -> Option<()> {
-        self.owner.is_none().then_some(())?;
-        self.owner = Some(me);
-        Some(())
-    }
-
-    fn release(&mut self) {
-        self.owner = None;
-        if let Some(first) = self.requeued.pop_front() {
-            self.is_woken[first] = true;
-        }
-    }
-
-    /// Notifies one waiter or all. Returns the number of waiters.
-    fn notify(&mut self, all: bool) -> i64 {
-        let count = if all { self.queue.len() } else { self.queue.len().min(1) };
-        let notified: Vec<usize> = self.queue.drain(..count).collect();
-        for (nth, thread) in notified.into_iter().enumerate() {
-            // parking_lot wakes at most one thread, because the others would wait for the mutex.
-            if self.is_of_std || nth == 0 && self.owner.is_none() {
-                self.is_woken[thread] = true;
-            } else {
-                self.requeued.push_back(thread);
-            }
-        }
-        count as i64
-    }
-
     /// Performs an effect of a wait, which begins with the stage 10. Returns `true` after its end, with the lock.
     fn wait(&mut self, local: &mut Local) -> Option<bool> {
         let me = local.me;
@@ -79,36 +45,34 @@ impl Notified {
                 local.go_to(11)
             }
             (10, false) => {
-                self.queue.push_back(me);
-                self.is_woken[me] = false;
+                self.condition.join(me);
                 local.go_to(11)
             }
             (11, is_of_std) => {
-                self.release();
+                self.condition.release();
                 local.go_to(if is_of_std { 12 } else { 13 })
             }
             (12, _) => {
-                self.is_woken[me] = self.counter != local.kept;
-                if !self.is_woken[me] {
-                    self.queue.push_back(me);
+                self.condition.is_woken[me] = self.counter != local.kept;
+                if !self.condition.is_woken[me] {
+                    self.condition.queue.push_back(me);
                 }
                 local.go_to(13)
             }
             (13, _) => {
-                self.is_woken[me].then_some(())?;
+                self.condition.is_woken[me].then_some(())?;
                 local.go_to(14)
             }
             // A woken thread joins the queue of the mutex again if another thread was faster.
             _ if self.is_of_std => {
-                self.acquire(me)?;
+                self.condition.acquire(me)?;
                 Some(true)
             }
             (14, _) => {
-                if self.acquire(me).is_some() {
+                if self.condition.acquire(me).is_some() {
                     return Some(true);
                 }
-                self.is_woken[me] = false;
-                self.requeued.push_back(me);
+                self.condition.requeue(me);
                 local.go_to(13)
             }
             _ => unreachable!(),
@@ -146,35 +110,32 @@ impl Subject for Notified {
     fn first(program: &Program<Self>) -> Self {
         Notified {
             is_of_std: program.variant.is_multiple_of(2),
-            owner: None,
+            condition: Condition::new(program.variant.is_multiple_of(2), program.threads.len()),
             value: 0,
             counter: 0,
-            queue: VecDeque::new(),
-            requeued: VecDeque::new(),
-            is_woken: vec![false; program.threads.len()],
         }
     }
 
     fn step(&mut self, act: Act, local: &mut Local, _: &mut [i64; 2]) -> Option<bool> {
         let me = local.me;
         match (act, local.stage) {
-            (Act::Try, 0) if self.owner.is_some() => Some(local.see(HELD)),
+            (Act::Try, 0) if self.condition.owner.is_some() => Some(local.see(HELD)),
             (Act::Try, 0) => {
-                self.owner = Some(me);
+                self.condition.owner = Some(me);
                 local.see(self.value);
                 local.go_to(1)
             }
             (Act::WaitOnce(_) | Act::WaitWhile, 0) => {
-                self.acquire(me)?;
+                self.condition.acquire(me)?;
                 local.go_to(if self.value == 0 { 10 } else { 1 })
             }
             (Act::Set(by), 0) => {
-                self.acquire(me)?;
+                self.condition.acquire(me)?;
                 self.value += by;
                 local.go_to(2)
             }
             (Act::SetNotify(by, _), 0) => {
-                self.acquire(me)?;
+                self.condition.acquire(me)?;
                 self.value += by;
                 local.go_to(3)
             }
@@ -186,7 +147,7 @@ impl Subject for Notified {
                     self.counter += 1;
                     return local.go_to(4);
                 }
-                let number = self.notify(all);
+                let number = self.condition.notify(all);
                 if !self.is_of_std {
                     local.see(number);
                 }
@@ -205,7 +166,7 @@ impl Subject for Notified {
                 local.go_to(2)
             }
             (_, 1 | 2) => {
-                self.release();
+                self.condition.release();
                 Some(true)
             }
             _ => {

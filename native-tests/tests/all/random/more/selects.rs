@@ -40,8 +40,9 @@ pub(super) fn receives(variant: u64, me: usize, channel: usize) -> bool {
     (channel == 0 || first_receives) == (me == 0)
 }
 
+/// The operation of a thread that was selected, if any.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-enum Selected {
+pub(super) enum Selected {
     #[default]
     Waiting,
     Aborted,
@@ -276,12 +277,26 @@ impl Selects {
     }
 }
 
-/// Returns the order of the attempts of a select operation, by the random numbers of a thread.
-pub(super) fn shuffled(random: &mut u32) -> [usize; 2] {
+/// The first random number of a thread.
+pub(super) const RANDOM: u32 = 1_406_868_647;
+
+/// Returns the order of the attempts of a select operation. The order depends on the random numbers of a thread, unless
+/// the operation is biased.
+pub(super) fn order(is_biased: bool, random: &mut u32) -> [usize; 2] {
+    if is_biased {
+        return [0, 1];
+    }
     *random ^= *random << 13;
     *random ^= *random >> 17;
     *random ^= *random << 5;
     if (u64::from(*random) * 2) >> 32 == 1 { [0, 1] } else { [1, 0] }
+}
+
+/// Returns the numbers of senders and receivers of a channel.
+pub(super) fn ends<S: Subject>(program: &Program<S>, channel: usize) -> [u32; 2] {
+    let count = program.threads.len();
+    let receivers = (0..count).filter(|me| receives(program.variant, *me, channel)).count();
+    [(count - receivers) as u32, receivers as u32]
 }
 
 impl Subject for Selects {
@@ -300,18 +315,15 @@ impl Subject for Selects {
     fn first(program: &Program<Self>) -> Self {
         let count = program.threads.len();
         let (capacities, _) = kind(program.variant);
-        let channel = |at: usize| {
-            let receivers = (0..count).filter(|me| receives(program.variant, *me, at)).count();
-            Channel {
-                capacity: capacities[at],
-                queue: Vec::new(),
-                ends: [(count - receivers) as u32, receivers as u32],
-                waiting: Default::default(),
-            }
+        let channel = |at: usize| Channel {
+            capacity: capacities[at],
+            queue: Vec::new(),
+            ends: ends(program, at),
+            waiting: Default::default(),
         };
         let own = Own {
             has_end: [true, true],
-            random: 1_406_868_647,
+            random: RANDOM,
             order: [0, 1],
             selected: Selected::Waiting,
             registered: 0,
@@ -345,9 +357,8 @@ impl Subject for Selects {
             Act::Select { by, is_biased, has_default } => {
                 // The first attempt begins with the order.
                 if local.kept == 0 {
-                    let random = &mut self.threads[me].random;
-                    let order = if is_biased { [0, 1] } else { shuffled(random) };
-                    (self.threads[me].order, local.kept) = (order, 1);
+                    let own = &mut self.threads[me];
+                    (own.order, local.kept) = (order(is_biased, &mut own.random), 1);
                 }
                 let order = self.threads[me].order;
                 self.run((&order, by), (true, has_default), local)

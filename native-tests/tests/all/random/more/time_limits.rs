@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use super::super::any_channel::{Receiver, Sender, channel};
 use super::super::model::{DISCONNECTED, EMPTY, HELD, Outcome, REFUSED};
 use super::super::program::{Channel, Numbers};
+use super::condition::Condition;
 use super::subject::{Command, Local, Program, Subject, execute_threads};
 
 /// A command. The last number of a wait is its limit in milliseconds.
@@ -75,14 +76,10 @@ pub(super) struct Timed {
     now: i64,
     /// The ends of the waits of all threads.
     ends: Vec<Option<i64>>,
-    owner: Option<usize>,
+    condition: Condition,
     value: i64,
     /// The notifications of std's condition.
     counter: i64,
-    queue: VecDeque<usize>,
-    /// The threads that wait for the mutex of parking_lot after a notification.
-    requeued: VecDeque<usize>,
-    is_woken: Vec<bool>,
     messages: VecDeque<i64>,
     senders: usize,
     has_receiver: bool,
@@ -100,32 +97,6 @@ impl Timed {
         self.ends[me].is_some_and(|end| end <= self.now)
     }
 
-    fn acquire(&mut self, me: usize) -> Option<()> {
-        self.owner.is_none().then_some(())?;
-        self.owner = Some(me);
-        Some(())
-    }
-
-    fn release(&mut self) {
-        self.owner = None;
-        if let Some(first) = self.requeued.pop_front() {
-            self.is_woken[first] = true;
-        }
-    }
-
-    fn notify(&mut self, all: bool) {
-        let count = if all { self.queue.len() } else { self.queue.len().min(1) };
-        let notified: Vec<usize> = self.queue.drain(..count).collect();
-        for (nth, thread) in notified.into_iter().enumerate() {
-            // parking_lot wakes at most one thread, because the others would wait for the mutex.
-            if self.kind == Kind::Std || nth == 0 && self.owner.is_none() {
-                self.is_woken[thread] = true;
-            } else {
-                self.requeued.push_back(thread);
-            }
-        }
-    }
-
     /// Performs an effect of a wait, which begins with the stage 10. `kept` is 1 if it has reached its limit.
     fn wait(&mut self, limit: i64, local: &mut Local) -> Option<bool> {
         let me = local.me;
@@ -135,47 +106,45 @@ impl Timed {
                 if is_of_std {
                     local.kept = self.counter;
                 } else {
-                    self.queue.push_back(me);
-                    self.is_woken[me] = false;
+                    self.condition.join(me);
                     self.begin(me, limit);
                 }
                 local.go_to(11)
             }
             11 => {
-                self.release();
+                self.condition.release();
                 if is_of_std {
                     self.begin(me, limit);
                 }
                 local.go_to(if is_of_std { 12 } else { 13 })
             }
             12 => {
-                self.is_woken[me] = self.counter != local.kept;
-                if !self.is_woken[me] {
-                    self.queue.push_back(me);
+                self.condition.is_woken[me] = self.counter != local.kept;
+                if !self.condition.is_woken[me] {
+                    self.condition.queue.push_back(me);
                 }
                 local.kept = 0;
                 local.go_to(13)
             }
             13 => {
-                if !self.is_woken[me] {
+                if !self.condition.is_woken[me] {
                     self.is_late(me).then_some(())?;
                     // A thread that waits for the mutex of parking_lot was notified.
-                    local.kept = self.queue.contains(&me).into();
-                    self.queue.retain(|thread| *thread != me);
-                    self.requeued.retain(|thread| *thread != me);
+                    local.kept = self.condition.queue.contains(&me).into();
+                    self.condition.queue.retain(|thread| *thread != me);
+                    self.condition.requeued.retain(|thread| *thread != me);
                 }
                 self.ends[me] = None;
                 local.go_to(14)
             }
-            14 if self.acquire(me).is_some() => local.go_to(1),
+            14 if self.condition.acquire(me).is_some() => local.go_to(1),
             14 if is_of_std => None,
             14 => {
-                self.is_woken[me] = false;
-                self.requeued.push_back(me);
+                self.condition.requeue(me);
                 local.go_to(15)
             }
             _ => {
-                self.is_woken[me].then_some(())?;
+                self.condition.is_woken[me].then_some(())?;
                 local.go_to(14)
             }
         }
@@ -278,12 +247,9 @@ impl Subject for Timed {
             kind: kind(program.variant),
             now: 0,
             ends: vec![None; count],
-            owner: None,
+            condition: Condition::new(kind(program.variant) == Kind::Std, count),
             value: 0,
             counter: 0,
-            queue: VecDeque::new(),
-            requeued: VecDeque::new(),
-            is_woken: vec![false; count],
             messages: VecDeque::new(),
             senders: count - 1,
             has_receiver: true,
@@ -317,7 +283,7 @@ impl Subject for Timed {
             }
             (Act::Receive(_) | Act::Send(_) | Act::SendFor(..), _) => self.transfer(act, local),
             (Act::Set(by), 0) => {
-                self.acquire(me)?;
+                self.condition.acquire(me)?;
                 self.value += by;
                 local.go_to(2)
             }
@@ -326,11 +292,11 @@ impl Subject for Timed {
                 Some(false)
             }
             (Act::NotifyOne | Act::NotifyAll, _) => {
-                self.notify(act == Act::NotifyAll);
+                self.condition.notify(act == Act::NotifyAll);
                 Some(true)
             }
             (Act::Wait(..), 0) => {
-                self.acquire(me)?;
+                self.condition.acquire(me)?;
                 local.go_to(if self.value == 0 { 10 } else { 1 })
             }
             (Act::Wait(by, _), 1) => {
@@ -339,7 +305,7 @@ impl Subject for Timed {
                 local.go_to(2)
             }
             (_, 2) => {
-                self.release();
+                self.condition.release();
                 Some(true)
             }
             (Act::Wait(_, limit), _) => self.wait(limit, local),

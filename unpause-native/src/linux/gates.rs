@@ -1,16 +1,16 @@
 //! The OS threads of the process that do not belong to the engine, and the places at which they wait while a test
 //! executes runs.
 //!
-//! A thread that has a lock in a static may change the static without an atomic operation. If a test began its runs at
-//! that moment, its first values and the thread's changes would mix. So the test first waits until each thread is at a
-//! gate. A gate is an access that waits for the test, for example the operation that releases the lock.
+//! A thread with a lock in a static may change the static without an atomic operation. If a test began its runs at this
+//! moment, the values of the runs and the changes of the thread would mix. So the test first waits until each thread is
+//! at a gate: an access that waits for the test, for example the release of the lock.
 //!
-//! A thread that has ended, or that the kernel has put to sleep, counts as a thread at a gate.
+//! Threads that have ended count as threads at a gate. So do threads that sleep in the kernel.
 //!
 //! # Limits
 //!
-//! A thread that computes for longer than [`PATIENCE`] without a gate is not waited for, until it passes a gate again.
-//! A thread that sleeps with such a lock may wake up during the runs. Threads that libc has not created are unknown.
+//! If a thread reaches no gate within [`PATIENCE`], the tests no longer wait for it until it passes a gate. A thread
+//! that sleeps with a lock may wake up during the runs. Threads that libc has not created are unknown.
 
 use std::cell::Cell;
 use std::ptr::null_mut;

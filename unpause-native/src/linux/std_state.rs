@@ -125,14 +125,14 @@ pub(crate) fn end_polled(is_left: bool) {
     hooks::end(is_left);
 }
 
-/// Finds the locks of std before the process forks. A copy that finds them itself would read the program's symbols.
+/// Finds the locks of std before the process forks. Otherwise each copy would read the symbols of the program.
 pub(crate) fn begin_fork() {
     locks::find();
     hooks::find();
 }
 
-/// Unlocks the locks of std in a copy of the process, which contains one thread. This thread holds no such lock, and
-/// the lock of another thread would stay locked.
+/// Unlocks the locks of std in a copy of the process. The copy contains only one thread, and this thread holds no lock
+/// of std. Locks of the other threads would stay locked.
 pub(crate) fn begin_copy() {
     locks::begin_copy();
     hooks::begin_copy();

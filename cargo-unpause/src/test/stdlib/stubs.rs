@@ -1,14 +1,14 @@
 //! Assembly functions that take the place of std functions with locks of their own, and record their calls.
 //!
-//! Most of these functions record their entry, and continue in std's function. If the engine must know the end of a
-//! call, too, the function calls std's function and then records its return. It has a frame of its own, which
-//! identifies the call. A call that unwinds records no return.
+//! Most of these functions record their entry, and continue in std's function. Some calls are also recorded when they
+//! return. Their functions have a frame, which identifies the call, and call std's function. If a call ends by a panic,
+//! no return is recorded.
 
 use std::fmt::Write as _;
 
 use super::names::Names;
 
-/// The functions with a recorded return: those that print, and those that start a process.
+/// The functions whose return is recorded: functions that print, and functions that start a process.
 const BRACKETED: &[&str] = &[
     "std::io::stdio::_print",
     "std::io::stdio::_eprint",

@@ -33,14 +33,14 @@ enum Polled {
     Waits,
 }
 
-/// The value of a call whose task lacks the end, or the permit, that the call needs.
+/// The value of a call that does nothing, because its task does not have the required end or permit.
 const NOTHING: i64 = -9;
 /// The value of a call on an object that is closed.
 const CLOSED: i64 = -1;
 /// The value of an attempt that would have to wait.
 const WOULD_WAIT: i64 = -2;
 
-/// Returns the value of a call. A call that lacks its end is a point, too, if other such calls are.
+/// Returns the value of a call. If the kind of call is a point, a call without a result is a point, too.
 async fn or_nothing(got: Option<i64>, call: impl Callable) -> i64 {
     if got.is_none() && call.is_point() {
         sim::task::yield_now().await;

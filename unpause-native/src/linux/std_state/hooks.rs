@@ -110,12 +110,12 @@ pub(super) fn end(is_left: bool) {
     }
 }
 
-/// Finds the hook, so that a copy of the process need not find it.
+/// Finds the hook. A copy of the process uses the result.
 pub(super) fn find() {
     place();
 }
 
-/// Unlocks the hook in a copy of the process, which does not contain the threads that call it.
+/// Unlocks the hook in a copy of the process. No thread of the copy calls the hook.
 pub(super) fn begin_copy() {
     for address in place().into_iter().flat_map(|place| &place.lock) {
         write(*address, 0);

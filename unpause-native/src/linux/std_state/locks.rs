@@ -62,12 +62,12 @@ pub(super) fn mend() {
     }
 }
 
-/// Finds the locks, so that a copy of the process need not find them.
+/// Finds the locks. A copy of the process uses the result.
 pub(super) fn find() {
     locks();
 }
 
-/// Unlocks the locks in a copy of the process, which does not contain the threads that hold them.
+/// Unlocks the locks in a copy of the process. No thread of the copy holds a lock.
 pub(super) fn begin_copy() {
     locks().iter().flatten().for_each(|word| release(*word));
 }

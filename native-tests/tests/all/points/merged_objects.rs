@@ -48,7 +48,7 @@ fn dropped<R>(here: impl FnOnce((Arc<u8>, Arc<i8>)) -> R) -> R {
 /// A channel with a message that a thread sends.
 fn sent<R>(here: impl FnOnce((mpsc::Receiver<u8>, mpsc::Receiver<i8>)) -> R) -> R {
     let ((sender, first), (_sender, second)) = (mpsc::channel(), mpsc::channel());
-    let thread = thread::spawn(move || drop(sender.send(7)));
+    let thread = thread::spawn(move || _ = sender.send(7));
     let result = here((first, second));
     thread.join().unwrap();
     result

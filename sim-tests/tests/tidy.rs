@@ -26,6 +26,9 @@ mod safety;
 #[path = "tidy/wakers.rs"]
 mod wakers;
 
+#[path = "tidy/lost_wakers.rs"]
+mod lost_wakers;
+
 #[path = "tidy/callers.rs"]
 mod callers;
 
@@ -114,6 +117,11 @@ fn no_source_contains_unsafe() {
 #[test]
 fn no_wake_up_hides_an_earlier_one() {
     assert_none(each(wakers::check));
+}
+
+#[test]
+fn no_poll_takes_the_waker_of_a_task() {
+    assert_none(each(lost_wakers::check));
 }
 
 #[test]
